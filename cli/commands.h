@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+namespace paretoken {
+struct LoadPlan;
+}
+
 namespace paretoken::cli {
 
 void add_run(CLI::App& app);
@@ -29,6 +33,11 @@ void add_help(CLI::App& app);
 void add_show(CLI::App& app);
 void add_translate(CLI::App& app);
 void add_try(CLI::App& app);
+
+/// Returns the plan of `run`, or of the first level of `sweep`, with these options. Reads no file but
+/// --config and --cells. Throws an exception that says why an option is refused.
+LoadPlan plan_of_run(std::vector<std::string> words);
+LoadPlan plan_of_sweep(std::vector<std::string> words);
 
 /// Prints the help that --help or --help-all among the arguments asks for; returns whether one of them does.
 /// Only words of options before them count as commands.

@@ -1,8 +1,13 @@
 // paretoken run: measures one load level against one endpoint, and writes one run directory.
 
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/console/console_watcher.h"
@@ -113,12 +118,17 @@ void run(LoadPlan asked, const experiments::Access& access, const Presentation& 
     experiments::require_slos(measured.result, !asked.require.empty());
 }
 
-void run_or_print(const PlanOptions& options, const Presentation& shown, const ExportOptions& exports) {
-    check(exports);
+LoadPlan asked_of(const PlanOptions& options) {
     const PlanTexts texts = texts_of(options);
-    const LoadPlan asked =
+    LoadPlan asked =
         with_shard(experiments::with_server(plan_of(texts), texts.contains("url")), variable_of_environment);
     experiments::require_values(asked.server, {{}});
+    return asked;
+}
+
+void run_or_print(const PlanOptions& options, const Presentation& shown, const ExportOptions& exports) {
+    check(exports);
+    const LoadPlan asked = asked_of(options);
     if (options.print_config) {
         print("{}\n", config_text(asked));
         return;
@@ -133,6 +143,17 @@ void run_or_print(const PlanOptions& options, const Presentation& shown, const E
 }
 
 }  // namespace
+
+LoadPlan plan_of_run(std::vector<std::string> words) {
+    CLI::App app;
+    PlanOptions options;
+    ExportOptions exports;
+    add_plan_options(app, options, Levels::one);
+    add_export_options(app, exports);
+    std::ranges::reverse(words);
+    app.parse(words);
+    return asked_of(options);
+}
 
 void add_run(CLI::App& app) {
     const auto options = std::make_shared<PlanOptions>();

@@ -438,13 +438,9 @@ void sweep_or_print(const SweepOptions& options) {
     });
 }
 
-}  // namespace
-
-void add_sweep(CLI::App& app) {
+/// Adds the options of the command, which fill the result.
+std::shared_ptr<SweepOptions> options_of(CLI::App* sub) {
     const auto options = std::make_shared<SweepOptions>();
-    CLI::App* sub = app.add_subcommand(
-        "sweep",
-        "Measure several load levels, or search for the highest one that meets limits; can be resumed");
     add_plan_options(*sub, options->plan, Levels::several, {"listen"});
     sub->option_defaults()->group("Variation");
     sub->add_option(
@@ -524,7 +520,26 @@ void add_sweep(CLI::App& app) {
         ->type_name("LOAD");
     add_presentation_options(*sub, options->shown, Shows::text_and_json);
     add_export_options(*sub, options->exports);
-    sub->callback([options] { sweep_or_print(*options); });
+    return options;
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app) {
+    CLI::App* sub = app.add_subcommand(
+        "sweep",
+        "Measure several load levels, or search for the highest one that meets limits; can be resumed");
+    sub->callback([options = options_of(sub)] { sweep_or_print(*options); });
+}
+
+LoadPlan plan_of_sweep(std::vector<std::string> words) {
+    CLI::App app;
+    const auto options = options_of(&app);
+    std::ranges::reverse(words);
+    app.parse(words);
+    const SweepPlan plan = asked_of(*options).plan;
+    (void)search_of(*options, plan);
+    return experiments::at_level(experiments::in_cell(plan.asked, plan.cells.front()), plan.axis, 1);
 }
 
 }  // namespace paretoken::cli

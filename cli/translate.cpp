@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,11 +19,14 @@
 #include "cli/words/configuration.h"
 #include "cli/words/foreign_options.h"
 #include "cli/words/groups.h"
+#include "cli/words/manifest.h"
 #include "cli/words/pasted_line.h"
 #include "cli/words/translation.h"
 #include "core/error.h"
+#include "core/plan/plan.h"
 #include "core/plan/plan_fields.h"
 #include "core/text/command_secrets.h"
+#include "experiments/server/resolve.h"
 #include "reports/files/file_io.h"
 #include "reports/files/interop/readers/yaml.h"
 
@@ -111,9 +116,86 @@ std::vector<std::string> read_configuration(std::vector<std::string>& command) {
     return {};
 }
 
+/// Returns the commands of a manifest (YAML) as lines of a shell; another text as it is.
+std::string without_manifest(const std::string& text) {
+    if (!is_manifest(text)) return text;
+    std::string script;
+    for (std::size_t begin = 0; begin < text.size();) {  // each document
+        const std::size_t end = std::min(text.find("\n---", begin), text.size());
+        const std::string document = text.substr(begin, end - begin);
+        if (document.find(':') != std::string::npos)
+            script += script_of_manifest(reports::foreign_yaml(document, "the text, which is YAML").dump());
+        begin = std::min(text.find('\n', std::min(end + 1, text.size())), text.size());
+    }
+    return script;
+}
+
+/// Puts a number in place of what the reader or a shell is to fill in: "<port>", "$N", "$((2 * N))".
+std::string filled(const std::string& word, const std::string& number) {
+    std::string out;
+    for (std::size_t at = 0; at < word.size();) {
+        const std::string_view rest = std::string_view(word).substr(at);
+        std::size_t end = 0;  // behind the place
+        if (rest.starts_with("$(("))
+            end = rest.find("))") + 2;
+        else if (rest.starts_with("$("))
+            end = rest.find(')') + 1;
+        else if (rest.starts_with("${"))
+            end = rest.find('}') + 1;
+        else if (rest.starts_with("{{"))
+            end = rest.find("}}") + 2;
+        else if (rest.starts_with('<') && rest.find('>') != std::string_view::npos)
+            end = rest.find('>') + 1;
+        else if (rest.starts_with('$') && has_shell_variable(rest.substr(0, 2)))
+            end = static_cast<std::size_t>(
+                std::ranges::find_if_not(rest.substr(1),
+                                         [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }) -
+                rest.begin());
+        const bool is_place = end > 1 && end <= rest.size();
+        out += is_place ? number : word.substr(at, 1);
+        at += is_place ? end : 1;
+    }
+    return out;
+}
+
+/// Throws an exception if our command would refuse these options before it reads a file or starts anything.
+void check(const std::string& command, std::vector<std::string> words) {
+    LoadPlan asked = command == "sweep" ? plan_of_sweep(std::move(words)) : plan_of_run(std::move(words));
+    experiments::require_rate_for_burstiness(asked);
+    const bool reads_file =
+        !asked.text.empty() || !asked.probe.empty() || !asked.model_card.empty() ||
+        std::ranges::any_of(asked.classes, [](const auto& of) { return !of.dataset_path.empty(); });
+    for (auto& of : asked.classes)  // the format of a file that is not there cannot be recognised
+        if (!of.dataset_path.empty() && of.dataset.name.empty()) of.dataset.name = "custom";
+    if (reads_file && asked.stop.all_rows) asked.stop.requests = 1;  // its number of rows
+    if (!reads_file) asked = experiments::with_dataset(std::move(asked));
+    (void)experiments::with_load(std::move(asked));
+}
+
+/// Returns why our command would refuse the translated line; empty if it would not. What depends on a value
+/// that is to be filled in does not count.
+std::string refusal_of(const Translation& translation) {
+    const auto& words = translation.words;
+    if (std::ranges::find(words, "--cells") != words.end()) return {};  // a file of the reader
+    std::string refusal;
+    for (const char* const number : {"4", "8"}) {
+        std::vector<std::string> whole;
+        for (const std::string& word : words) whole.push_back(filled(word, number));
+        std::string why;
+        try {
+            check(translation.command, std::move(whole));
+        } catch (const std::exception& error) {
+            why = error.what();
+        }
+        if (why.empty() || (!refusal.empty() && why != refusal)) return {};
+        refusal = why;
+    }
+    return refusal;
+}
+
 void translate(const std::vector<std::string>& words) {
-    auto commands =
-        words.size() == 1 ? commands_in(words.front()) : std::vector<std::vector<std::string>>{words};
+    auto commands = words.size() == 1 ? commands_in(without_manifest(words.front()))
+                                      : std::vector<std::vector<std::string>>{words};
     std::vector<std::string> notes;
     for (std::vector<std::string>& command : commands)
         for (std::string& note : read_configuration(command)) notes.push_back(std::move(note));
@@ -125,12 +207,17 @@ void translate(const std::vector<std::string>& words) {
             translation.notes.emplace_back(
                 "the key belongs into the variable OPENAI_API_KEY, where no list of processes shows it");
         }
+        std::string complaint = complaint_of(translation, "paretoken");
+        const std::string refusal = complaint.empty() ? refusal_of(translation) : "";
+        if (!refusal.empty()) {
+            complaints.push_back(fmt::format("`{}` would be refused: {}", shown_line(translation), refusal));
+            continue;
+        }
         print("{}\n", shown_line(translation));
         for (const std::string& note : notes) print("# {}\n", note);
         for (const std::string& note : translation.notes) print("# {}\n", note);
         if (const std::string text = unneeded_text(translation); !text.empty()) print("# {}\n", text);
-        if (std::string text = complaint_of(translation, "paretoken"); !text.empty())
-            complaints.push_back(std::move(text));
+        if (!complaint.empty()) complaints.push_back(std::move(complaint));
         notes.clear();
     }
     std::fflush(stdout);

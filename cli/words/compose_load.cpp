@@ -15,6 +15,8 @@
 namespace paretoken::cli {
 namespace {
 
+constexpr std::string_view kOverSaturation =
+    "over-saturation ends a run by itself (--stop diverging, which is on for constant rates)";
 constexpr std::string_view kPoissonOnly =
     "a sweep varies the rate of Poisson arrivals, not of requests at equal distances";
 
@@ -29,11 +31,22 @@ void set_grid_of_rates(const Composing& now, std::string_view process,
 }
 
 void set_constant_rate(const Composing& now, const std::vector<std::string>& rates) {
+    constexpr const char* kMostInFlight = "512";  // as guidellm has
     if (rates.size() == 1 && now.out.command != "sweep" && !now.out.several)
         return now.parts.set("arrivals", fmt::format("constant:rate={}", rates.front()));
-    if (now.parts.has("concurrency")) return set_grid_of_rates(now, "constant", rates);
-    now.note(std::string(kPoissonOnly));
-    set_levels(now, "request_rate", rates);
+    if (!now.parts.has("concurrency"))
+        now.note(fmt::format("requests at equal distances are a grid of arrivals, with at most {} in flight",
+                             kMostInFlight));
+    now.parts.set_if_absent("concurrency", kMostInFlight);
+    set_grid_of_rates(now, "constant", rates);
+}
+
+/// Returns the levels of a list or a range ("100..500:50") one by one.
+Texts levels_in(const std::string& text) {
+    Texts levels;
+    if (text.find("..") == std::string::npos) return list_of(text);
+    for (const double level : parse_ladder(text, Rungs::decimal)) levels.push_back(text_of_number(level));
+    return levels;
 }
 
 /// The highest load at which enough requests meet their limits.
@@ -182,7 +195,27 @@ void compose_warmup(const Composing& now) {
                   text_of_number(std::ceil(amount * number("--max-requests", parts.value("num_prompts")))));
 }
 
-/// vLLM's rate that rises from request to request. Ours rises over a time, which is as long as theirs takes.
+/// The arrivals of vLLM's rate that rises exponentially from request to request: steps of equal length, each
+/// with as many requests as vLLM sends in that time. Request i comes at (1 - (b/a)^(-i/n)) n / (a ln(b/a)).
+std::string steps_of_ramp(double a, double b, double n) {
+    constexpr int kSteps = 20;
+    const double growth = std::log(b / a);
+    const double over = n * (1 - a / b) / (a * growth);
+    const auto requests_until = [&](double time) {
+        return -n / growth * std::log(1 - time * a * growth / n);
+    };
+    std::string rates;
+    for (int step = 0; step < kSteps; ++step) {
+        const double end = over * (step + 1) / kSteps;
+        const double begin = over * step / kSteps;
+        rates += fmt::format("{}{:.4g}", step == 0 ? "" : ";",
+                             (requests_until(end) - requests_until(begin)) / (end - begin));
+    }
+    return fmt::format("steps:rates={},each={:.4g}s", rates, over / kSteps);
+}
+
+/// vLLM's rate that rises from request to request. One that rises linearly with the number of requests rises
+/// exponentially with time.
 void compose_ramp(const Composing& now) {
     Parts& parts = now.parts;
     const auto shape = parts.take("ramp_shape");
@@ -195,17 +228,23 @@ void compose_ramp(const Composing& now) {
             "ramp:from=R,to=R,over=60s)");
     const double a = number("--ramp-up-start-rps", *from);
     const double b = number("--ramp-up-end-rps", *to);
-    const double n = parts.has("num_prompts") ? number("--num-prompts", parts.value("num_prompts")) : 1000;
+    const std::string given = parts.has("num_prompts") ? parts.value("num_prompts") : "1000";
     if (!(a > 0 && b > 0)) throw UsageError("the rates of a ramp must be above 0");
-    const bool exponential = shape.value_or("linear") == "exponential";
-    const double steepness = std::log(b / a);
-    double over = n / a;
-    if (a != b) over = exponential ? n * (1 / a - 1 / b) / steepness : n * steepness / (b - a);
     parts.take("request_rate");
-    parts.set("arrivals",
-              fmt::format("ramp:from={},to={},over={}s,shape={}", *from, *to,
-                          text_of_number(std::max(1.0, std::round(over))), shape.value_or("linear")));
-    now.note("the rate rises over the time that vllm takes for all its requests");
+    if (a == b) return parts.set("request_rate", *from);
+    const double n = number("--num-prompts", given);
+    if (shape.value_or("linear") == "exponential") {
+        parts.set("arrivals", steps_of_ramp(a, b, n));
+        return now.note(
+            "vllm's rate rises with the number of requests, which no ramp over time does exactly; these are "
+            "20 "
+            "steps with as many requests");
+    }
+    parts.set("arrivals", fmt::format("ramp:from={},to={},over={:.4g}s,shape=exponential", *from, *to,
+                                      n * std::log(b / a) / (b - a)));
+    now.note(
+        "a rate that rises linearly with the number of requests, as vllm's does, rises exponentially "
+        "with time");
 }
 
 /// AIPerf's rate that rises to its value, from the share of it that one step of a tenth of a second is.
@@ -378,20 +417,29 @@ void compose_ends(const Composing& now) {
             return found == group.end() ? std::string() : found->second;
         };
         const std::string kind = value("kind");
-        if (kind == "max_requests")
+        if (kind.empty())
+            now.absent(fmt::format("--constraint {}: it names no kind", text));
+        else if (kind == "max_requests")
             parts.set_if_absent("num_prompts", value("count"));
         else if (kind == "max_duration")
             parts.set_if_absent("duration", value("seconds"));
         else if (kind == "max_error_rate" || kind == "max_global_error_rate")
             parts.add("error_rate", value("rate"));
         else if (kind == "over_saturation")
-            now.note(
-                "over-saturation ends a run by itself (--stop diverging, which is on for constant rates)");
+            now.note(std::string(kOverSaturation));
         else if (kind == "max_errors")
             parts.add("errors", value("count"));
         else
             now.absent(
                 fmt::format("--constraint {}: a share of failures ends a run with --stop errors=5%", kind));
+    }
+    for (const std::string& text : parts.take_all("over_saturation")) {  // "true" if it has no value
+        const Group group = group_of(text).value_or(Group{});
+        const auto enabled = group.find("enabled");
+        const bool is_on =
+            text != "false" && text != "null" &&
+            (enabled == group.end() ? !group.empty() || text == "true" : enabled->second == "true");
+        if (is_on) now.note(std::string(kOverSaturation));
     }
     for (const std::string& count : parts.take_all("errors"))
         now.note(
@@ -428,10 +476,10 @@ void compose_load(const Composing& now) {
         else
             set_levels(now, "request_rate", all);
     }
+    compose_analysis(now);
     auto pattern = parts.take("pattern");
     if (!pattern && now.origin.form == Form::genai_perf && now.origin.whole && parts.has("request_rate"))
         pattern = "constant";  // as perf_analyzer, which it starts, does
-    compose_analysis(now);
     compose_batches(now);
     compose_grid(now);
     const auto users = parts.take("users");
@@ -440,7 +488,12 @@ void compose_load(const Composing& now) {
     for (const char* const axis : {"concurrency", "request_rate"})
         if (list_of(parts.value(axis)).size() > 1) now.out.several = true;
     if (pattern == "constant" && parts.has("request_rate")) {
-        set_constant_rate(now, list_of(*parts.take("request_rate")));
+        const std::string rates = *parts.take("request_rate");
+        if (rates.starts_with("auto") || rates == "inf")
+            parts.set("request_rate", rates);
+        else
+            set_constant_rate(now, levels_in(rates));
+        if (rates.starts_with("auto")) now.note(std::string(kPoissonOnly));
     } else if (pattern && *pattern != "poisson" && *pattern != "gamma" && *pattern != "concurrency_burst" &&
                *pattern != "constant") {
         now.absent(fmt::format("--arrival-pattern {}: see --arrivals for those that are known", *pattern));

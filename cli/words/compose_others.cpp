@@ -100,7 +100,14 @@ void compose_genai_bench(const Composing& now) {
 
 void compose_llmperf(const Composing& now) {
     Parts& parts = now.parts;
-    only_chat_of(now, "llm_api", {"openai", "anthropic"});
+    if (parts.value("llm_api") == "anthropic") {
+        parts.take("llm_api");
+        parts.set("endpoint_type", "messages");
+        parts.set_if_absent("url", "https://api.anthropic.com");
+        parts.set("api_key_env", "ANTHROPIC_API_KEY");
+        parts.take("api_key");
+    }
+    only_chat_of(now, "llm_api", {"openai"});
     if (const auto metadata = parts.take("llmperf_metadata"))
         for (const std::string& one : list_of(*metadata)) parts.add("metadata", one);
     if (!now.whole(Tool::llmperf)) return;
@@ -163,9 +170,12 @@ void compose_benchmarker(const Composing& now) {
     if (kind == "throughput") {
         parts.set("concurrency", vus.value_or("128"));
     } else if (kind == "rate") {
+        parts.set_if_absent("concurrency", vus.value_or("128"));
         set_given_levels(now, "rates", "request_rate");
+        parts.set("pattern", "constant");
     } else if (now.whole(Tool::inference_benchmarker)) {
         parts.set("request_rate", "auto:" + count);
+        parts.set("pattern", "constant");
         now.out.several = true;
     }
     parts.take("rates");

@@ -629,38 +629,18 @@ void drop_lengths_of_files(const Composing& now) {
     const std::string dataset = parts.value("dataset");
     const bool is_trace =
         std::ranges::any_of(kTraces, [&](const char* trace) { return dataset.starts_with(trace); });
+    const Spec osl = parts.has("osl") ? parse_spec(parts.value("osl")) : Spec{};
+    if (!osl.fields.empty() && !is_trace) {
+        parts.set("osl", osl.text_or("mean", osl.text_or("max", osl.name)));
+        now.note(fmt::format("--osl {}: the answers of a file have one limit where its rows have none",
+                             parts.value("osl")));
+    }
+    if (is_trace && !osl.name.empty())
+        now.note(fmt::format("--osl {} is for rows of a trace that have no length of their answers",
+                             parts.value("osl")));
     for (const char* const field : {"isl", "range_ratio", "osl"})
         if ((is_trace || std::string_view(field) != "osl") && parts.take(field))
             now.out.unneeded.push_back(option_of(*plan_field_named(field)) + " (the file has the lengths)");
-}
-
-/// AIPerf replays a part of a trace; here the part is a file of its own.
-void cut_trace(const Composing& now) {
-    const auto begin = now.parts.take("window_begin");
-    const auto end = now.parts.take("window_end");
-    if (!begin && !end) return;
-    const std::string condition =
-        begin && end ? fmt::format(".timestamp >= {} and .timestamp <= {}", *begin, *end)
-                     : fmt::format(".timestamp {} {}", begin ? ">=" : "<=", begin.value_or(end.value_or("")));
-    now.absent(
-        fmt::format("--fixed-schedule-start-offset and --fixed-schedule-end-offset: a trace is replayed "
-                    "whole; cut the part out of its file: jq -c 'select({})' {} > part.jsonl",
-                    condition, now.parts.value("dataset_path")));
-    now.parts.set("dataset_path", "part.jsonl");
-    now.out.file = "part.jsonl";
-}
-
-/// AIPerf's scenario of agents, which sets these options where the line does not.
-void compose_scenario(const Composing& now) {
-    const auto scenario = now.parts.take("scenario");
-    if (!scenario) return;
-    if (!scenario->starts_with("inferencex-agentx"))
-        return now.absent(
-            fmt::format("--scenario {}: the options that it sets are not known here", *scenario));
-    for (const auto& [field, value] :
-         {std::pair{"ignore_eos", "true"}, std::pair{"duration", "1800s"},
-          std::pair{"idle_system_cap", "10s"}, std::pair{"inside_from", "0"}, std::pair{"inside_to", "1"}})
-        now.parts.set_if_absent(field, value);
 }
 
 }  // namespace
@@ -735,36 +715,7 @@ void compose_requests(const Composing& now) {
     compose_vllm_ratio(now);
     compose_prefix(now);
     compose_conversations(now);
-    const bool replay = parts.take("replay").has_value();
-    cut_trace(now);
-    auto scale = parts.take("time_scale");
-    if (const auto faster = parts.take("speedup"))
-        scale = text_of_number(1 / std::max(1e-9, number("a speed-up", *faster)));
-    if (replay && !parts.has("dataset") && !kind) parts.set("dataset", "mooncake");
-    if (scale && number("the scale of time", *scale) != 1)
-        parts.set("arrivals", fmt::format("trace:scale={}", *scale));
-    else if (replay)
-        parts.set_if_absent("arrivals", "trace");
-    const bool has_load = parts.has("request_rate") || parts.has("concurrency") || parts.has("profile");
-    const bool no_delays = parts.take("no_delays").has_value();
-    if ((parts.take("no_replay") || no_delays) && !has_load) parts.set("concurrency", "1");
-    if (no_delays) parts.set("tool_scale", "0");
-    const auto turns = parts.take("agent_warmup");
-    if (const auto from = parts.take("inside_from"), to = parts.take("inside_to"); from || to || turns)
-        parts.set("start_inside", fmt::format("{}..{}{}", from.value_or("0.25"), to.value_or("0.75"),
-                                              turns ? "+" + *turns : ""));
-    if (parts.value("dataset").starts_with("mooncake"))  // its requests have no turns
-        for (const char* const field :
-             {"idle_cap", "idle_job_cap", "idle_system_cap", "tool_scale", "start_inside"})
-            if (parts.take(field)) now.out.unneeded.push_back(option_of(*plan_field_named(field)));
-    const auto block = parts.take("block");
-    const auto unit = parts.take("time_unit");
-    if (parts.value("dataset") == "mooncake") {
-        std::string fields = block ? "block=" + *block : "";
-        if (unit && number("--timed-trace-sec-multiplier", *unit) == 1)
-            fields += fields.empty() ? "unit=s" : ",unit=s";
-        if (!fields.empty()) parts.set("dataset", "mooncake:" + fields);
-    }
+    compose_replay(now, kind.value_or(""));
     drop_lengths_of_files(now);
     if (parts.take("entries") && now.origin.whole)
         now.out.unneeded.emplace_back("--num-prompts (the number of different prompts)");

@@ -72,6 +72,12 @@ constexpr std::array kBackends = {
     ForeignValue{"gserver", "", kNative},
 };
 
+/// The ports on which SGLang's load generator expects other engines.
+constexpr std::array kPortsOfSglang = {std::pair{"vllm", "8000"},      std::pair{"vllm-chat", "8000"},
+                                       std::pair{"lmdeploy", "23333"}, std::pair{"lmdeploy-chat", "23333"},
+                                       std::pair{"trt", "8000"},       std::pair{"gserver", "9988"},
+                                       std::pair{"truss", "8080"}};
+
 constexpr std::array kProtocols = {"chat", "completions", "responses", "messages"};
 
 void set_protocol(const Composing& now, const std::string& name) {
@@ -219,6 +225,11 @@ void compose_routing(const Composing& now) {
 
 void compose_server(const Composing& now) {
     Parts& parts = now.parts;
+    const std::string engine = now.is(Tool::sglang) ? parts.value("backend") : "";
+    if (const std::string wait = parts.value("ready_timeout"); now.is(Tool::vllm) && wait == "0") {
+        parts.take("ready_timeout");
+        now.out.unneeded.emplace_back("--ready-check-timeout-sec 0");
+    }
     compose_addresses(now);
     if (parts.take("unstreamed")) now.note(std::string(kStreams));
     if (now.origin.starts_server()) {
@@ -248,7 +259,10 @@ void compose_server(const Composing& now) {
     if (!parts.has("url") && !parts.has("server_cmd") && (host || port || now.origin.whole)) {
         std::string address(now.origin.tool ? row_of(*now.origin.tool).address : "http://127.0.0.1:8000");
         const auto colon = address.rfind(':');
-        const std::string usual_port = address.substr(colon + 1);
+        const auto* const usual =
+            std::ranges::find_if(kPortsOfSglang, [&](const auto& one) { return one.first == engine; });
+        const std::string usual_port =
+            usual == kPortsOfSglang.end() ? address.substr(colon + 1) : usual->second;
         std::string name = host.value_or(address.substr(0, colon));
         if (name == "0.0.0.0") name = "127.0.0.1";
         const bool has_scheme = name.find("://") != std::string::npos || name.starts_with("sim:");

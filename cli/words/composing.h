@@ -91,6 +91,9 @@ void compose_other_tools(const Composing& now);  ///< of the smaller tools, to t
 void compose_server(const Composing& now);       ///< the address, the protocol, headers
 void compose_ends(const Composing& now);         ///< what ends a run of guidellm
 void compose_load(const Composing& now);         ///< rates, numbers of requests in flight, ends
-void compose_requests(const Composing& now);     ///< the dataset, lengths, conversations
+void compose_scenario(const Composing& now);     ///< AIPerf's, which sets options that the line does not
+/// The times of a trace, of which `kind` is AIPerf's name of its format, and the pauses of agents.
+void compose_replay(const Composing& now, std::string_view kind);
+void compose_requests(const Composing& now);  ///< the dataset, lengths, conversations
 
 }  // namespace paretoken::cli

@@ -48,7 +48,7 @@ void compose_sampling(const Composing& now) {
         if (const auto value = parts.take(name)) set_body_field(now, name, *value);
     for (const std::string& input : parts.take_all("extra_inputs")) {
         if (input.starts_with('{')) {
-            parts.set("extra_body", with_json_object(parts.value("extra_body"), input));
+            for (const auto& [name, value] : fields_of(input)) set_body_field(now, name, value);
             continue;
         }
         const auto colon = input.find(':');
@@ -88,6 +88,20 @@ void compose_records(const Composing& now) {
         now.note("with --start-inside, one primer turn of each agent warms the cache");
     if (!parts.take_all("prefill_ramp").empty())
         now.note("the largest number of prefills does not rise; --ramp-up lets the load rise");
+    const bool has_groups = parts.value("dataset").starts_with("shared_prefix");
+    if (parts.take("ordered")) {
+        if (has_groups)
+            now.note("the order is left out: requests with shared prefixes come in a random order");
+        else
+            now.out.unneeded.emplace_back("the order of the rows");
+    }
+    if (parts.take("routing_key"))
+        now.note(
+            "the key of the router is left out: requests with shared prefixes do not say which they have");
+    if (const auto samples = parts.take("samples"); samples && *samples != "-1")
+        now.note(fmt::format(
+            "--data-samples {} is left out: rows are sent in turn, and made prompts are all different",
+            *samples));
     if (parts.take("corpus")) now.note("prompts are random words, unless --text FILE gives a text");
 }
 
@@ -102,8 +116,11 @@ void compose_result(const Composing& now) {
     Parts& parts = now.parts;
     const auto name = parts.take("result_name");
     const auto file = parts.take("result_file");
-    for (const std::string& output : parts.take_all("outputs")) {
+    for (std::string& output : parts.take_all("outputs")) {
         Group group = group_of(output).value_or(Group{});
+        // "html,benchmark.json": formats of one result
+        const Texts formats = group.empty() ? list_of(output) : Texts();
+        if (const auto path = std::ranges::find_if(formats, is_file); path != formats.end()) output = *path;
         if (!file && (is_file(output) || has_shell_variable(output))) group.emplace("path", output);
         if (const auto path = group.find("path"); path != group.end() && !parts.has("out"))
             parts.set("out", std::filesystem::path(path->second).replace_extension());

@@ -118,8 +118,10 @@ constexpr std::array kOptions = {
     ForeignOption{"--rate-type", "guidellm", one, part, "profile", true},
     ForeignOption{"--profile", "guidellm", one, part, "profile"},
     ForeignOption{"--rate", "guidellm", one, part, "rate", true},
-    ForeignOption{"--constraint --over-saturation", "guidellm", one, part, "constraint", true},
-    ForeignOption{"--detect-saturation --stop-over-saturated", "guidellm", none},
+    ForeignOption{"--constraint", "guidellm", one, part, "constraint", true},
+    ForeignOption{"--over-saturation", "guidellm", one, part, "over_saturation", true},
+    ForeignOption{"--detect-saturation --default-over-saturation --stop-over-saturated", "guidellm", none,
+                  part, "over_saturation", true},
     ForeignOption{"--knee-detection", "guidellm"},
     ForeignOption{"--rampup --rampup-duration", "guidellm", one, part, "rampup", true},
     ForeignOption{"--warmup --warmup-percent", "guidellm", one, part, "warmup", true},
@@ -183,10 +185,10 @@ constexpr std::array kOptions = {
     // ---- the requests
     ForeignOption{"--dataset-name", "vllm,sglang", one, part, "dataset", true},
     ForeignOption{"--data", "guidellm", one, part, "data", true},
-    ForeignOption{
-        "--sample-requests --data-samples --data-num-workers --data-sampler --data-loader --data-finalizer "
-        "--data-preprocessors-kwargs",
-        "guidellm"},
+    ForeignOption{"--sample-requests --data-num-workers --data-sampler --data-loader --data-finalizer "
+                  "--data-preprocessors-kwargs",
+                  "guidellm"},
+    ForeignOption{"--data-samples", "guidellm", one, part, "samples", true},
     ForeignOption{"--data-args --data-column-mapper --data-preprocessor --data-preprocessors", "guidellm",
                   one, part, "columns", true},
     ForeignOption{"--num-conversations --num-sessions --conversation-num", "aiperf", one, part, "sessions",
@@ -264,7 +266,10 @@ constexpr std::array kOptions = {
     ForeignOption{
         "--gsp-num-turns", "sglang", one, absent,
         "prompts that share prefixes have one turn; conversations are --dataset multi_turn:turns=N"},
-    ForeignOption{"--gsp-fast-prepare --gsp-send-routing-key --gsp-ordered", "sglang", none},
+    ForeignOption{"--gsp-fast-prepare", "sglang", none},
+    ForeignOption{"--gsp-send-routing-key", "sglang", none, part, "routing_key", true},
+    ForeignOption{"--gsp-ordered", "sglang", none, part, "ordered", true},
+    ForeignOption{"--disable-shuffle", "vllm,sglang", none, part, "ordered", true},
     ForeignOption{"--num-prefix-prompts --prefix-prompt-pool-size --prompt-prefix-pool-size", "aiperf", one,
                   part, "prefixes", true},
     ForeignOption{"--prefix-prompt-length --prompt-prefix-length", "aiperf", one, part, "prefix", true},
@@ -287,10 +292,9 @@ constexpr std::array kOptions = {
     ForeignOption{"--session-delay-ratio --conversation-turn-delay-ratio", "aiperf", one, part, "delay_ratio",
                   true},
     ForeignOption{"--tokenize-prompt", "sglang", none},  // --prompt-form auto sends token ids where it can
-    ForeignOption{
-        "--apply-chat-template --skip-chat-template --disable-shuffle --no-oversample --output-details "
-        "--save-detailed --append-result --save-result --enable-multimodal-chat --pd-separated",
-        "vllm,sglang", none},
+    ForeignOption{"--apply-chat-template --skip-chat-template --no-oversample --output-details "
+                  "--save-detailed --append-result --save-result --enable-multimodal-chat --pd-separated",
+                  "vllm,sglang", none},
     ForeignOption{"--sharegpt-context-len", "sglang", one, absent,
                   "prompts of a file are sent whole; `paretoken dataset convert` writes a file to cut from"},
     ForeignOption{"--hf-subset", "vllm,aiperf", one, part, "hf_subset", true},
@@ -600,6 +604,7 @@ constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"profile", "`--concurrency`, `--request-rate`, `--arrivals`, or `sweep`"},
     {"rate", "`--concurrency`, `--request-rate`, `--arrivals`"},
     {"constraint", "`--num-prompts`, `--duration`, `--stop`"},
+    {"over_saturation", "`--stop diverging`"},
     {"rampup", "`--ramp-up`"},
     {"warmup", "`--num-warmups`, `--warmup-duration`"},
     {"error_rate", "`--stop errors=5%`"},
@@ -613,6 +618,7 @@ constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"input_column", "`--dataset columns:input_tokens=NAME`"},
     {"output_column", "`--dataset columns:output_tokens=NAME`"},
     {"hash_column", "`--dataset columns:hash_ids=NAME,block=512`"},
+    {"samples", "left out: the rows are sent in turn, or new prompts are made"},
     {"override", "`--concurrency`, `--request-rate`, or `sweep`"},
     {"wanted_rows", "`--dataset-path`, with the wanted rows in the file"},
     {"entries", "not needed"},
@@ -634,6 +640,8 @@ constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"suffix", "`--dataset shared_prefix:unique=…`"},
     {"prefixes", "`--dataset shared_prefix:groups=…`"},
     {"per_prefix", "`--num-prompts`"},
+    {"ordered", "left out: requests with shared prefixes come in a random order"},
+    {"routing_key", "left out: `--session-header` sends ids of conversations"},
     {"osl", "`--osl`"},
     {"isl_stddev", "`--isl normal:mean=…,stddev=…`"},
     {"osl_stddev", "`--osl normal:mean=…,stddev=…`"},

@@ -114,10 +114,14 @@ std::string with_json_field(const std::string& body, const std::string& name, co
     return object.dump();
 }
 
-std::string with_json_object(const std::string& body, const std::string& more) {
-    Json object = object_in(body);
-    object.update(object_in(more));
-    return object.dump();
+std::vector<std::pair<std::string, std::string>> fields_of(const std::string& object) {
+    std::vector<std::pair<std::string, std::string>> fields;
+    const Json read = object_in(object);
+    for (const auto& [name, value] : read.items()) {
+        const bool is_plain = value.is_string() && parsed(value.get<std::string>()).is_discarded();
+        fields.emplace_back(name, is_plain ? value.get<std::string>() : value.dump());
+    }
+    return fields;
 }
 
 }  // namespace paretoken::cli

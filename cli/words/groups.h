@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace paretoken::cli {
@@ -23,7 +24,7 @@ std::vector<std::string> list_of(std::string_view text);
 /// ("0.9", "true") or else text. Throws UsageError if `body` is no JSON object.
 std::string with_json_field(const std::string& body, const std::string& name, const std::string& value);
 
-/// Returns the JSON object with the fields of both; those of `more` take precedence. Throws UsageError.
-std::string with_json_object(const std::string& body, const std::string& more);
+/// Returns the fields of a JSON object with their values as with_json_field() takes them. Throws UsageError.
+std::vector<std::pair<std::string, std::string>> fields_of(const std::string& object);
 
 }  // namespace paretoken::cli

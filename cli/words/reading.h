@@ -1,5 +1,6 @@
 #pragma once
 // What translations of single options (translation.cpp) and of whole lines (whole_lines.cpp) share.
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,11 @@ Translation composed(const std::vector<std::string>& words, Origin origin, std::
 /// Composes our command line from parts that are read already. `out` has what their reading noted, and `kept`
 /// the words that stay as they are.
 Translation composed(Parts parts, const Origin& origin, Translation out, const Texts& kept = {});
+
+/// Notes how one sweep measures all levels of the loops around a translated command, or that the command
+/// stays inside them. It is the one at `place` of `commands`.
+void note_loops(const std::vector<std::vector<std::string>>& commands, std::size_t place,
+                Translation& translation);
 
 /// Translates the options of inference-perf, "--load.stages JSON".
 Translation translated_inference_perf(const std::vector<std::string>& words);

@@ -294,15 +294,20 @@ class Reading {
                 texts.push_back(words_[at_++]);
             return texts;
         }
-        if (values == Values::one && texts.empty() && at_ < words_.size()) texts.push_back(words_[at_++]);
+        const bool is_bare = word == "--over-saturation" && at_ < words_.size() && is_option(words_[at_]);
+        if (values == Values::one && texts.empty() && at_ < words_.size() && !is_bare)
+            texts.push_back(words_[at_++]);
+        // A variable behind a value may hold further options. It is left out.
         const auto goes_on = [&](const std::string& next) {
-            const bool may_be_options = next == "$@" || next.ends_with("[@]}");
+            const bool may_be_options = next.size() > 1 && next.front() == '$' &&
+                                        next.find_first_of("/:,=.$", 1) == std::string::npos;
             return !is_option(next) && next != "--" && (texts.empty() || !may_be_options);
         };
         if (values == Values::many)
             while (at_ < words_.size() && goes_on(words_[at_])) texts.push_back(words_[at_++]);
         // AIPerf's telemetry takes any number of values, and also none.
-        if (texts.empty() && (word == "--server-metrics" || word == "--gpu-telemetry")) return texts;
+        constexpr std::array kAlsoWithout = {"--server-metrics", "--gpu-telemetry", "--over-saturation"};
+        if (texts.empty() && std::ranges::find(kAlsoWithout, word) != kAlsoWithout.end()) return texts;
         if (texts.empty()) throw UsageError(fmt::format("{}: its value is missing", word));
         return texts;
     }
@@ -434,6 +439,7 @@ Translation composed(const std::vector<std::string>& words, Origin origin, std::
 }
 
 Translation composed(Parts parts, const Origin& origin, Translation out, const Texts& kept) {
+    out.tool = origin.tool;
     compose(parts, origin, out);
     out.words = options_for(parts.texts);
     out.words.insert(out.words.end(), kept.begin(), kept.end());

@@ -22,8 +22,9 @@ struct Translation {
     std::vector<std::string> more = {};      ///< further options of the command, such as "--repeat 3"
     std::vector<std::string> server = {};    ///< options of the server that the other tool starts itself
     bool has_random_prompts = false;         ///< whether the prompts are random, as the other tool's would be
-    std::string file = {};  ///< the file that is to be made before our command can run; empty: none
-    bool several = false;   ///< whether the load has several levels, which only a sweep measures
+    std::string file = {};          ///< the file that is to be made before our command can run; empty: none
+    std::optional<Tool> tool = {};  ///< whose line it was
+    bool several = false;           ///< whether the load has several levels, which only a sweep measures
 };
 
 /// Returns how many words follow an option of our command; nothing if the command has no such option.

@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "cli/words/composing.h"
@@ -49,6 +48,7 @@ const std::vector<Start>& starts() {
         {Tool::sglang, {".bench_serving"}},  // also of engines that took SGLang's over
         {Tool::sglang, {"sglang.benchmark.serving"}},
         {Tool::sglang, {"*bench_serving.py"}},
+        {Tool::sglang, {"bench_serving"}},  // python3 -m
         {Tool::sglang, {".bench_offline_throughput"}, Form::sglang_batch},
         {Tool::sglang, {"sglang.benchmark.offline_throughput"}, Form::sglang_batch},
         {Tool::sglang, {".bench_one_batch_server"}, Form::sglang_static},
@@ -112,6 +112,21 @@ const std::vector<Elsewhere>& elsewhere() {
         {{"genai-perf", "process-export-files"}, "`paretoken import FILE… --out DIR` reads its result files"},
         {{"genai-perf", "compare"}, "`paretoken compare A B` shows results side by side"},
         {{"genai-perf", "config"}, "`paretoken run --config FILE` reads options from a file"},
+        {{"genai-perf", "create-template"}, "`paretoken run … --print-config` writes a configuration file"},
+        {{"inference-perf", "--analyze"}, "`paretoken report DIR` draws the results"},
+        {{"inference-perf", "-a"}, "`paretoken report DIR` draws the results"},
+        {{"text-generation-benchmark"},
+         "it loads a model beside its server; `paretoken sweep URL --concurrency 1,2,4,8,16,32 --isl "
+         "SEQUENCE_LENGTH --osl DECODE_LENGTH` measures its batches on a server"},
+        {{"multi-round-qa.py"},
+         "`paretoken run URL --arrivals users:n=USERS,rate=QPS --dataset "
+         "agents:jobs=USERS,turns=ROUNDS,fanout=0,prefix=SYSTEM_PROMPT,first=USER_HISTORY,next=100,osl="
+         "ANSWER` "
+         "asks as its users do"},
+        {{"long_doc_qa.py"},
+         "`paretoken run URL --dataset shared_prefix:groups=DOCUMENTS,levels=LENGTH,unique=20 --osl 100` "
+         "asks "
+         "about long documents again and again"},
         {{"guidellm", "benchmark", "from-file"},
          "`paretoken report benchmarks.json` shows its results, and `paretoken import benchmarks.json --out "
          "DIR` keeps them"},
@@ -163,6 +178,8 @@ const std::vector<Elsewhere>& elsewhere() {
 /// The name of a program that is given with its directory, as a container image with its tag, or behind the
 /// mark of a notebook or of a subshell.
 std::string_view program_in(std::string_view word) {
+    if (word.substr(0, word.find('/')).find('=') != std::string_view::npos)
+        return {};  // NAME=DIRECTORY/program
     word.remove_prefix(std::min(word.find_first_not_of("!("), word.size()));
     word.remove_prefix(word.rfind('/') + 1);
     return word.substr(0, word.find(':'));
@@ -330,7 +347,7 @@ Translation translated_sweep(const Words& words) {
             asked.serve_params,
             asked.bench_params.empty() ? ""
                                        : "; both files together are all combinations in one --cells file"));
-    if (asked.runs != "1") add("--repeat", asked.runs);
+    if (asked.runs != "1" && asked.limits.empty()) add("--repeat", asked.runs);
     if (!asked.out.empty()) {
         drop("--out");
         add("--out", asked.out);
@@ -338,6 +355,47 @@ Translation translated_sweep(const Words& words) {
     out.words.emplace_back("--reset-cache");
     for (const std::string& name : asked.other) out.unneeded.push_back(name);
     return out;
+}
+
+/// Whether a program of one word, whose name may also be that of a container or a directory, runs at `begin`:
+/// as the first word, or behind a program that starts another one.
+bool starts_program(const Words& line, std::size_t begin) {
+    constexpr std::array kBefore = {"do",    "then", "else", "if",         "while", "until",   "time",
+                                    "nohup", "exec", "eval", "!",          "{",     "$",       "%",
+                                    "-",     "RUN",  "CMD",  "ENTRYPOINT", "run:",  "command", "sudo",
+                                    "env",   "nice", "srun", "stdbuf"};
+    constexpr std::array kStarters = {
+        "python",    "docker",      "podman", "nerdctl",       "kubectl", "oc",      "uv",
+        "uvx",       "pipx",        "poetry", "pixi",          "conda",   "mamba",   "hatch",
+        "timeout",   "taskset",     "srun",   "env",           "sudo",    "numactl", "mpirun",
+        "mpiexec",   "torchrun",    "nsys",   "ncu",           "ssh",     "bash",    "sh",
+        "chroot",    "setsid",      "stdbuf", "nice",          "ionice",  "xargs",   "watch",
+        "apptainer", "singularity", "enroot", "docker-compose"};
+    constexpr std::array kOfContainers = {"docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose"};
+    constexpr std::array kFlags = {"--rm",          "--init",     "--privileged", "--tty",
+                                   "--interactive", "--detach",   "--pty",        "--",
+                                   "--no-sync",     "--isolated", "--frozen",     "--overlap"};
+    constexpr std::string_view kWithValue = "ncpwuleveNJqOgGo";
+    const auto is_in = [](const auto& names, std::string_view word) {
+        return std::ranges::find(names, word) != names.end();
+    };
+    std::size_t first = 0;
+    while (first < begin && (is_in(kBefore, line[first]) || line[first].find('=') != std::string::npos))
+        ++first;
+    if (first == begin) return true;
+    const std::string_view starter = program_in(line[first]);
+    if (!is_in(kStarters, starter) && !starter.starts_with("python") && !line[first].starts_with('$'))
+        return false;
+    const bool runs = std::any_of(line.begin() + static_cast<std::ptrdiff_t>(first),
+                                  line.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  [](const std::string& word) { return word == "exec" || word == "run"; });
+    if (is_in(kOfContainers, starter) && !runs) return false;  // "kubectl logs jobs/inference-perf"
+    const std::string& before = line[begin - 1];
+    if (starter.starts_with("python") || !before.starts_with('-') || before.find('=') != std::string::npos)
+        return true;
+    return before.starts_with("--")
+               ? is_in(kFlags, before)
+               : before.size() != 2 || kWithValue.find(before[1]) == std::string_view::npos;
 }
 
 /// Whether the words before `end` say that a command does not run the program that it names: "pip install
@@ -357,24 +415,26 @@ std::optional<Translation> translation_of_command(const Words& line, Words befor
     const auto rest = [&](std::size_t from) {
         return Words(line.begin() + static_cast<std::ptrdiff_t>(from), line.end());
     };
-    // One word may also be the name of a container or a directory.
     const auto is_run = [&](std::size_t begin, const std::vector<std::string_view>& words) {
+        if (!begins_with(line, begin, words)) return false;
         const std::size_t end = begin + words.size();
+        const bool is_file = words.front().ends_with(".py") || words.front().starts_with('.');
         const bool goes_on = end < line.size() && (line[end].starts_with('-') || line[end] == "run");
         const bool ends = end >= line.size() && line[begin].find('/') != std::string::npos;
-        return begins_with(line, begin, words) && (words.size() > 1 || begin == 0 || goes_on || ends);
+        if (words.size() > 1 || begin == 0) return true;
+        return (goes_on || ends) && (is_file || starts_program(line, begin));
     };
     for (std::size_t begin = 0; begin < line.size() && begin < kMostBefore; ++begin) {
         if (only_names_program(line, begin)) return std::nullopt;
         for (const char* const kind : {"serve", "serve_workload", "serve_sla"})
             if (begins_with(line, begin, {"bench", "sweep", kind})) return translated_sweep(rest(begin + 3));
-        if (is_run(begin, {"inference-perf"})) return translated_inference_perf(rest(begin + 1));
         const Elsewhere* other = nullptr;  // the longest
         for (const Elsewhere& one : elsewhere())
             if (is_run(begin, one.words) && (other == nullptr || one.words.size() > other->words.size()))
                 other = &one;
         if (other != nullptr)
             throw UsageError(fmt::format("{}: {}", fmt::join(other->words, " "), other->here));
+        if (is_run(begin, {"inference-perf"})) return translated_inference_perf(rest(begin + 1));
         for (const Start& start : starts())
             if (is_run(begin, start.words)) return translated_from(start, line, begin, before);
         before.push_back(line[begin]);
@@ -389,20 +449,24 @@ enum class Inside : std::uint8_t { commands, assignments };
 void add_translations(const std::vector<Words>& commands, Inside inside_of,
                       std::vector<Translation>& translations, Words& complaints) {
     Words before;
-    for (const Words& command : commands) {
-        const std::size_t found = translations.size() + complaints.size();
+    for (std::size_t place = 0; place < commands.size(); ++place) {
+        const Words& command = commands[place];
+        const std::size_t of_before = translations.size();
+        const std::size_t found = of_before + complaints.size();
+        // A script that keeps a command in an array first sets it, args=(…), and then runs it.
+        const bool is_array = std::ranges::any_of(command, [](const std::string& word) {
+            return word.size() > 1 && word.ends_with('=') && !word.starts_with('-');
+        });
+        if (is_array && inside_of == Inside::commands) continue;
         try {
-            auto one = translation_of_command(command, before);
-            // A script that keeps a command in an array first sets it and then runs it.
-            const bool is_again = one && !translations.empty() && translations.back().words == one->words;
-            if (is_again) continue;
-            if (one) translations.push_back(*std::move(one));
+            if (auto one = translation_of_command(command, before)) translations.push_back(*std::move(one));
         } catch (const UsageError& error) {
             complaints.emplace_back(error.what());
         }
         before.insert(before.end(), command.begin(), command.end());
-        if (found < translations.size() + complaints.size() || only_names_program(command, 1)) continue;
-        for (std::string word : command) {
+        const bool is_done =
+            found < translations.size() + complaints.size() || only_names_program(command, 1);
+        for (std::string word : is_done ? Words() : command) {
             if (word.find(' ') == std::string::npos) continue;
             const auto equals = word.find('=');
             if (const auto inner = word.find("$("); inner < word.find(' ') && word.ends_with(')'))
@@ -411,73 +475,60 @@ void add_translations(const std::vector<Words>& commands, Inside inside_of,
                 continue;
             else if (equals < word.find(' '))
                 word.erase(0, equals + 1);
-            const auto inside = commands_in(word);
+            std::vector<Words> inside;
+            try {
+                inside = commands_in(word);
+            } catch (const UsageError&) {  // a text with an apostrophe
+                continue;
+            }
             if (inside.size() != 1 || inside.front() != command)
                 add_translations(inside, inside_of, translations, complaints);
         }
+        for (std::size_t i = of_before; i < translations.size(); ++i)
+            note_loops(commands, place, translations[i]);
     }
 }
 
-/// Whether a text has one of the variables, as "$C", "${C}" or, in a computation, "C".
-bool has_any_variable(std::string_view text, const std::set<std::string>& variables) {
-    std::string name;
-    for (const char c : has_shell_variable(text) ? std::string(text) + ' ' : std::string())
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')
-            name += c;
-        else if (variables.contains(std::exchange(name, {})))
-            return true;
-    return false;
-}
-
-/// Says how one sweep measures all levels of a loop around the command, "for c in 1 2 4; do …", or that the
-/// command stays inside the loop.
-void note_loop(const std::vector<Words>& commands, Translation& translation) {
-    constexpr std::array kAxes = {"--concurrency", "--request-rate", "--isl", "--osl"};
-    std::vector<std::pair<Words, std::set<std::string>>> loops;  // with the variables that each sets
-    for (const Words& command : commands) {
-        const auto equals = command.front().find('=');
-        if (command.front() == "for" && command.size() > 3 && command[2] == "in")
-            loops.push_back({command, {command[1]}});
-        else if (!loops.empty() && command.size() == 1 && equals != std::string::npos)
-            loops.back().second.insert(command.front().substr(0, equals));
-    }
-    std::set<std::string> set;  // in the loops that change the line
-    Words loop;                 // the innermost of these
-    for (auto& [words, names] : loops) {
-        const auto changes = [&own = names](const std::string& word) { return has_any_variable(word, own); };
-        if (std::ranges::none_of(translation.words, changes)) continue;
-        loop = words;
-        set.merge(names);
-    }
-    if (loop.empty()) return;
-    const Words levels(loop.begin() + 3, loop.end());
-    const bool knows_levels = std::ranges::none_of(levels, has_shell_variable);
-    std::string sweep;
-    std::string place;
-    Words others;  // the other options that change from level to level
-    for (std::size_t i = 0; i + 1 < translation.words.size(); ++i) {
-        const std::string& option = translation.words[i];
-        const std::string& value = translation.words[i + 1];
-        if (!has_any_variable(value, set)) continue;
-        const bool is_axis = std::ranges::find(kAxes, option) != kAxes.end() && knows_levels &&
-                             sweep.empty() && (value == "$" + loop[1] || value == "${" + loop[1] + "}");
-        if (!is_axis) {
-            others.push_back(option);
+/// Gives lines that write to the same directory different ones, and says where prompts repeat: lines of other
+/// tools that share a seed, or are the same, have the same prompts.
+void tell_apart(std::vector<Translation>& translations) {
+    std::map<std::string, int> outs;
+    std::map<std::string, int> seeds;
+    std::map<Words, Translation*> lines;
+    for (Translation& translation : translations) {
+        Words& words = translation.words;
+        const auto value_of = [&](const char* option) {
+            const auto found = std::ranges::find(words, option);
+            return found == words.end() || found + 1 == words.end() ? words.end() : found + 1;
+        };
+        Words rest = words;
+        if (const auto out = value_of("--out"); out != words.end()) {
+            rest.erase(rest.begin() + (out - 1 - words.begin()), rest.begin() + (out + 1 - words.begin()));
+            if (const int count = ++outs[*out]; count > 1) *out += fmt::format("-{}", count);
+        }
+        const auto seed = value_of("--seed");
+        const bool is_made = value_of("--dataset-path") == words.end();
+        const bool is_shared = seed != words.end() && is_made && ++seeds[*seed] > 1;
+        const auto [same, is_new] = lines.try_emplace(rest, &translation);
+        // Their prompts are the same without a seed, too.
+        const bool repeats = seed != words.end() || translation.tool == Tool::vllm ||
+                             translation.tool == Tool::sglang || translation.tool == Tool::guidellm;
+        if (is_new ? !is_shared : !is_made || !repeats) continue;
+        if (is_new) {
+            translation.notes.push_back(fmt::format(
+                "there, lines with the same seed have the same prompts; here each run has new ones, "
+                "unless all these lines get --salt {}",
+                *seed));
             continue;
         }
-        const std::string values = fmt::format("{}", fmt::join(levels, ","));
-        const bool is_length = option.ends_with("sl");
-        place = is_length ? fmt::format("{} {}", option, value) : value;
-        sweep = is_length ? fmt::format("--grid {}={}", option.substr(2), values)
-                          : fmt::format("{} {}", option, values);
+        for (Translation* const of : {same->second, &translation})
+            if (std::ranges::find(of->words, "--salt") == of->words.end())
+                of->words.insert(of->words.end(), {"--salt", "again"});
+        translation.notes.emplace_back(
+            "there, both lines have the same prompts, which a prefix cache may hold; so they have with the "
+            "same "
+            "--salt");
     }
-    if (!sweep.empty())
-        translation.notes.push_back(fmt::format(
-            "one `paretoken sweep` with {} in place of {}{} measures all levels of the loop", sweep, place,
-            others.empty() ? "" : fmt::format(", and without {},", fmt::join(others, " and "))));
-    else if (!others.empty())
-        translation.notes.push_back(
-            fmt::format("the line stays inside the loop, which sets {}", fmt::join(set, ", ")));
 }
 
 }  // namespace
@@ -488,7 +539,7 @@ std::vector<Translation> translations_of(const std::vector<std::vector<std::stri
     for (const Inside inside : {Inside::commands, Inside::assignments})
         if (translations.empty() && complaints.empty())
             add_translations(commands, inside, translations, complaints);
-    for (Translation& translation : translations) note_loop(commands, translation);
+    tell_apart(translations);
     if (translations.empty() && complaints.empty())
         complaints.emplace_back(
             "the line begins with no known tool; expected vllm bench serve …, python3 -m "

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "cli/words/foreign_options.h"
@@ -74,12 +75,23 @@ TEST(Translation, a_line_of_vllm_keeps_its_meaning) {
               "--num-prompts 1000 --isl 1024 --osl 128 --ignore-eos");
 }
 
-TEST(Translation, a_rate_that_rises_takes_as_long_as_vllms) {
+TEST(Translation, a_rate_that_rises_with_the_requests_takes_as_long_as_vllms) {
     // 100 requests whose rate rises from 1 to e per second take 100 / (e - 1) seconds.
     EXPECT_THAT(
         ours("vllm bench serve --ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 2.718281828 "
              "--num-prompts 100"),
-        HasSubstr("--arrivals ramp:from=1,to=2.718281828,over=58s,shape=linear"));
+        HasSubstr("--arrivals ramp:from=1,to=2.718281828,over=58.2s,shape=exponential"));
+    // Request i of n comes at (1 - 16^(-i/n)) n / ln 16: 300 requests within 101.4 s.
+    const std::string line = ours(
+        "vllm bench serve --ramp-up-strategy exponential --ramp-up-start-rps 1 --ramp-up-end-rps 16 "
+        "--num-prompts 300");
+    EXPECT_THAT(line, HasSubstr(",each=5.072s"));
+    double requests = 0;
+    std::string rates = line.substr(line.find("steps:rates=") + 12);
+    rates.resize(rates.find(','));
+    std::ranges::replace(rates, ';', '\n');
+    for (const auto& rate : commands_in(rates)) requests += 5.072 * std::stod(rate.front());
+    EXPECT_NEAR(requests, 300, 1);
 }
 
 TEST(Translation, the_ratio_of_sglang_is_the_lower_end) {
@@ -229,7 +241,8 @@ const std::vector<Meaning>& meanings() {
         // GuideLLM
         {"guidellm benchmark --target http://h:1 --rate-type constant --rate 1.0 --rate 5.0 --max-seconds 60 "
          "--data prompt_tokens=512,output_tokens=128",
-         {"sweep", "--request-rate 1.0,5.0"}},
+         {"sweep", "--concurrency 512 --duration 60s",
+          "--grid arrivals=constant:rate=1.0,constant:rate=5.0"}},
         {"guidellm run --profile kind=concurrent,streams=16,warmup=0.1,cooldown=0.1 --constraint "
          "kind=max_requests,count=500 --data kind=synthetic_text,prompt_tokens=9,output_tokens=9",
          {"--concurrency 16", "--num-warmups 50"}},
@@ -370,6 +383,61 @@ const std::vector<Meaning>& meanings() {
         {"python3 -m vllm.benchmarks.serve --model M --dataset-name custom --dataset-path p.jsonl "
          "--custom-skip-chat-template",
          {"--dataset custom"}},
+        // Requests at equal distances, at several rates
+        {"genai-perf analyze -m M --sweep-type request_rate --sweep-range 100:200:50",
+         {"sweep", "--grid arrivals=constant:rate=100,constant:rate=150,constant:rate=200",
+          "!--request-rate"}},
+        {"inference-benchmarker --tokenizer-name T --url http://h:1 --benchmark-kind rate --rates 0.5 "
+         "--rates 2",
+         {"sweep http://h:1 --concurrency 128", "--grid arrivals=constant:rate=0.5,constant:rate=2"}},
+        // SGLang expects other engines on ports of their own.
+        {"python3 bench_serving.py --backend vllm --dataset-name random", {"run http://127.0.0.1:8000"}},
+        {"python3 -m sglang.bench_serving --backend lmdeploy --dataset-name random",
+         {"http://127.0.0.1:23333"}},
+        {"python3 -m sglang.bench_serving --backend vllm --port 9 --dataset-name random", {"127.0.0.1:9 "}},
+        {"python3 -m bench_serving --backend sglang-oai-chat --dataset-name random",
+         {"--endpoint-type chat"}},
+        {"python token_benchmark_ray.py --model claude-2 --llm-api anthropic",
+         {"run https://api.anthropic.com --model claude-2 --endpoint-type messages",
+          "--api-key-env ANTHROPIC_API_KEY"}},
+        {"guidellm benchmark run --target http://h --data prompt_tokens=9 --profile constant --rate 9 "
+         "--over-saturation '{\"enabled\": true, \"min_seconds\": 30}' --max-seconds 5",
+         {"constant:rate=9", "--duration 5s"}},
+        {"guidellm benchmark run --target http://h --data prompt_tokens=9 --profile constant --rate 9 "
+         "--over-saturation --max-seconds 5",
+         {"--duration 5s"}},
+        {"guidellm benchmark run --target http://h --data prompt_tokens=9 --profile sweep --outputs "
+         "\"benchmark.json,report.csv\"",
+         {"--out benchmark", "!,report"}},
+        {"evalscope perf --url http://h:1 --parallel 2 --model M --dataset random --max-prompt-length 9 "
+         "--extra-args '{\"ignore_eos\": true, \"top_k\": 3}'",
+         {"--ignore-eos", "--extra-body {\"top_k\":3}", "!--no-ignore-eos"}},
+        // AIPerf replays a trace that has times.
+        {"aiperf profile -m M --input-file t.jsonl --custom-dataset-type mooncake_trace --request-count 9 "
+         "--concurrency 8 --request-rate 3",
+         {"--arrivals trace", "--concurrency 8", "!--request-rate"}},
+        {"aiperf profile -m M --input-file t.jsonl --custom-dataset-type mooncake_trace --concurrency 8,16",
+         {"sweep", "--concurrency 8,16", "!--arrivals"}},
+        // What our command would refuse
+        {"vllm bench serve --model M --ready-check-timeout-sec 0", {"!--ready-timeout"}},
+        {"vllm bench sweep serve_sla --serve-cmd 'vllm serve M' --bench-cmd 'vllm bench serve --model M' "
+         "--sla-params s.json --sla-variable max_concurrency",
+         {"--search slo", "!--repeat"}},
+        {"genai-perf profile -m M --input-file p.jsonl --output-tokens-mean 100 --output-tokens-stddev 30 "
+         "--concurrency 1",
+         {"--osl 100", "!stddev"}},
+        // A variable behind a value may hold options.
+        {"python3 -m sglang.bench_one_batch_server --model None --base-url http://h:1 --batch-size 4 "
+         "--input-len 9 --output-len 8 $EXTRA --show-report",
+         {"--isl 9 --osl 8", "!EXTRA"}},
+        {"vllm bench serve --model M --request-rate 2 --goodput ttft:100 tpot:20 ${EXTRA}",
+         {"--goodput ttft:100 tpot:20", "!EXTRA"}},
+        {"E=\"\"; vllm bench serve --model M --request-rate 2 $E", {"--request-rate 2"}},
+        // The name of a tool where no program runs
+        {"guidellm_bin=\"/opt/guidellm/bin/guidellm\"\nCMD=(\"${guidellm_bin}\" \"benchmark\" --target "
+         "http://h "
+         "--rate-type synchronous --data prompt_tokens=9)\nexec \"${CMD[@]}\"",
+         {"run http://h --concurrency 1 --isl 9"}},
         // A cap beside rates of a sweep
         {"aiperf profile -m M --request-rate 2 --request-rate-mode constant --concurrency 4 "
          "--num-profile-runs 3",
@@ -481,24 +549,6 @@ TEST(Translation, a_shell_replaces_the_variables_of_the_printed_line) {
                   "measures all levels of the loop"));
 }
 
-TEST(Translation, a_line_of_a_loop_says_how_it_is_to_be_run) {
-    const auto notes = [](const std::string& line) {
-        return fmt::format("{}", fmt::join(translation_of(commands_in(line)).notes, ";"));
-    };
-    EXPECT_THAT(
-        notes("for n in 128 256; do\nvllm bench serve --model M --dataset-name random "
-              "--random-input-len ${n} --max-concurrency 1\ndone"),
-        HasSubstr("`paretoken sweep` with --grid isl=128,256 in place of --isl ${n} measures all levels"));
-    EXPECT_THAT(notes("for c in $LEVELS; do\nn=$((c * 2))\nvllm bench serve --model M --dataset-name random "
-                      "--max-concurrency $c --num-prompts $n\ndone"),
-                HasSubstr("the line stays inside the loop, which sets c, n"));
-    EXPECT_THAT(notes("for c in 1 2; do\nvllm bench serve --model M --max-concurrency $c\ndone\n"
-                      "for f in a b; do echo $f; done"),
-                HasSubstr("with --concurrency 1,2 in place of $c measures all levels"));
-    EXPECT_THAT(notes("for c in 1 2; do echo $c; done\nvllm bench serve --model M --max-concurrency 3"),
-                ::testing::Not(HasSubstr("loop")));
-}
-
 TEST(Translation, what_a_variable_holds_is_asked_for_where_the_translation_depends_on_it) {
     const auto complaint = [](const std::string& line) {
         return message_of<UsageError>([&] {
@@ -531,6 +581,10 @@ TEST(Translation, a_dataset_that_is_not_known_here_is_named) {
     EXPECT_THAT(complaint("aiperf profile -m M --input-file x.jsonl --shared-system-prompt-length 9"),
                 HasSubstr("a shared prefix of 9 tokens: the prompts of a file are sent as they are"));
     EXPECT_THAT(complaint("aiperf profile -m M --scenario other"), HasSubstr("--scenario other"));
+    EXPECT_THAT(
+        complaint("aiperf profile -m M --scenario inferencex-agentx-mvp --concurrency 2"),
+        HasSubstr("then: paretoken run http://localhost:8000 --model M --concurrency 2 --duration 1800s "
+                  "--dataset weka --dataset-path agents.jsonl"));
 }
 
 TEST(Translation, data_that_would_be_downloaded_are_named_with_the_file_to_save_and_the_command) {
@@ -554,6 +608,11 @@ TEST(Translation, a_program_that_is_not_translated_is_answered_with_the_command_
           std::pair{"vllm bench sweep plot_pareto out", "paretoken report DIR"},
           std::pair{"guidellm benchmark from-file b.json", "paretoken report benchmarks.json"},
           std::pair{"./llama-bench -m x.gguf -p 512", "paretoken try"},
+          std::pair{"genai-perf create-template", "--print-config"},
+          std::pair{"inference-perf --analyze DIR", "paretoken report DIR"},
+          std::pair{"text-generation-benchmark --tokenizer-name M", "--isl SEQUENCE_LENGTH"},
+          std::pair{"python3 multi-round-qa.py --qps 1", "--arrivals users:n=USERS"},
+          std::pair{"python long_doc_qa.py --model M", "shared_prefix:groups=DOCUMENTS"},
           std::pair{"k6 run s.js", "--concurrency N"}, std::pair{"oha -n 9 http://h", "--num-prompts"}})
         EXPECT_THAT(message_of<UsageError>([&, l = line] { translation_of(commands_in(l)); }),
                     HasSubstr(here));
