@@ -396,6 +396,8 @@ std::optional<bool> result_of_test(const Words& command) {
     const bool is_negated = *word == "!";
     word += static_cast<std::ptrdiff_t>(is_negated);
     const bool is_last = command.end() - word == 2 || (command.end() - word == 3 && word[2].starts_with(']'));
+    // An empty variable outside quotes is no word.
+    if (is_last && *word == "-z" && word[1].starts_with(']')) return !is_negated;
     if (!is_last || !is_one_of(*word, {"-n", "-z"}) || word[1].starts_with(']') ||
         has_shell_variable(word[1]))
         return std::nullopt;

@@ -360,10 +360,9 @@ Translation translated_sweep(const Words& words) {
 /// Whether a program of one word, whose name may also be that of a container or a directory, runs at `begin`:
 /// as the first word, or behind a program that starts another one.
 bool starts_program(const Words& line, std::size_t begin) {
-    constexpr std::array kBefore = {"do",    "then", "else", "if",         "while", "until",   "time",
-                                    "nohup", "exec", "eval", "!",          "{",     "$",       "%",
-                                    "-",     "RUN",  "CMD",  "ENTRYPOINT", "run:",  "command", "sudo",
-                                    "env",   "nice", "srun", "stdbuf"};
+    constexpr std::array kBefore = {"do",    "then", "else", "if",         "while", "until",  "time",
+                                    "nohup", "exec", "eval", "!",          "{",     "$",      "%",
+                                    "-",     "RUN",  "CMD",  "ENTRYPOINT", "run:",  "command"};
     constexpr std::array kStarters = {
         "python",    "docker",      "podman", "nerdctl",       "kubectl", "oc",      "uv",
         "uvx",       "pipx",        "poetry", "pixi",          "conda",   "mamba",   "hatch",
@@ -389,7 +388,10 @@ bool starts_program(const Words& line, std::size_t begin) {
     const bool runs = std::any_of(line.begin() + static_cast<std::ptrdiff_t>(first),
                                   line.begin() + static_cast<std::ptrdiff_t>(begin),
                                   [](const std::string& word) { return word == "exec" || word == "run"; });
-    if (is_in(kOfContainers, starter) && !runs) return false;  // "kubectl logs jobs/inference-perf"
+    const bool is_container = std::any_of(
+        line.begin() + static_cast<std::ptrdiff_t>(first), line.begin() + static_cast<std::ptrdiff_t>(begin),
+        [&](const std::string& word) { return is_in(kOfContainers, program_in(word)); });
+    if (is_container && !runs) return false;  // "kubectl logs jobs/inference-perf"
     const std::string& before = line[begin - 1];
     if (starter.starts_with("python") || !before.starts_with('-') || before.find('=') != std::string::npos)
         return true;

@@ -486,7 +486,7 @@ const std::vector<Meaning>& meanings() {
         {"\"$VLLM_BIN\" bench latency --model M --input-len 9 --output-len 8 --batch-size 4", {"--isl 9"}},
         {"python sgl_bench_serving.py --backend vllm --dataset-name random --random-input 9 "
          "--random-range-ratio 1",
-         {"run http://127.0.0.1:30000", "--isl 9"}},
+         {"run http://127.0.0.1:8000", "--isl 9"}},
         {"python3 -m sglang.bench_serving --dataset-name random --multi --request-rate-range 2,34,2",
          {"sweep ", "--request-rate 2..33:2"}},
         {"python3 -m sglang.bench_serving --dataset-name random --max-concurrency 4 --request-rate-range 4",
