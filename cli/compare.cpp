@@ -1,10 +1,13 @@
 // paretoken compare: two or more results of any origin side by side.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +17,9 @@
 #include "cli/interop/foreign_results.h"
 #include "core/error.h"
 #include "reports/analysis/compare/compare.h"
+#include "reports/analysis/model/answer.h"
 #include "reports/analysis/model/join.h"
+#include "reports/analysis/model/join/served.h"
 #include "reports/document/table.h"
 #include "reports/files/run_directory.h"
 
@@ -27,10 +32,10 @@ struct CompareCommand {
     std::vector<std::string> prices;
 };
 
-/// The points of a result with their costs.
-reports::ComparedSide side_of(const std::string& name, const std::string& directory,
-                              const reports::JoinOptions& options) {
-    std::vector<reports::LoadedRun> runs;
+using Runs = std::vector<reports::LoadedRun>;
+
+Runs runs_in(const std::string& name, const std::string& directory) {
+    Runs runs;
     for (const auto& run : reports::find_run_directories(directory))
         runs.push_back({.directory = run.string(), .result = reports::read_run_directory(run)});
     for (const reports::LoadedRun& run : runs)
@@ -38,6 +43,16 @@ reports::ComparedSide side_of(const std::string& name, const std::string& direct
             throw UsageError(fmt::format(
                 "{} has runs of {} and of {}; give the results of each program as a side of their own", name,
                 runs.front().result.provenance.program(), run.result.provenance.program()));
+    return runs;
+}
+
+bool names_no_gpu(const Runs& runs) {
+    return std::ranges::any_of(
+        runs, [](const reports::LoadedRun& run) { return reports::names_no_gpu(run.result); });
+}
+
+/// The points of a result with their costs.
+reports::ComparedSide side_of(const std::string& name, Runs runs, const reports::JoinOptions& options) {
     reports::ComparedSide side{.name = name};
     for (reports::Configuration& configuration :
          reports::build_report(std::move(runs), options).configurations)
@@ -59,6 +74,14 @@ std::string letter(std::size_t side) {
     return std::string(1, static_cast<char>('A' + side));
 }
 
+/// "h100-sxm at $2.95 per hour"; empty without a price.
+std::string prices_of(const reports::ComparedSide& side) {
+    std::set<std::string> texts;
+    for (const reports::ReportPoint& point : side.points)
+        if (point.cost) texts.insert(reports::price_text(*point.cost));
+    return fmt::format("{}", fmt::join(texts, "; "));
+}
+
 reports::Table table_of(const reports::LoadComparison& load, std::size_t sides) {
     reports::Table table;
     table.columns.push_back({load.load, reports::Align::left});
@@ -76,8 +99,11 @@ reports::Table table_of(const reports::LoadComparison& load, std::size_t sides) 
 
 void print_comparison(const reports::ResultComparison& comparison,
                       const std::vector<reports::ComparedSide>& sides) {
-    for (std::size_t i = 0; i < sides.size(); ++i)
-        print("{}  {}\n", letter(i), reports::printable(sides[i].name));
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+        const std::string prices = prices_of(sides[i]);
+        print("{}  {}{}\n", letter(i), reports::printable(sides[i].name),
+              prices.empty() ? "" : fmt::format(", {}", reports::printable(prices)));
+    }
     if (!comparison.differences.empty()) print("\nDifferences between the measurements (A | B …):\n");
     for (const std::string& difference : comparison.differences)
         print("{}", reports::paragraph(reports::printable(difference), 2));
@@ -101,9 +127,17 @@ void compare(const CompareCommand& command) {
     for (const std::string& price : command.prices) options.prices.push_back(cards::price_card(price));
     if (options.prices.empty()) options.prices = cards::default_price_cards();
     ForeignResults foreign;
-    std::vector<reports::ComparedSide> sides;
+    std::vector<Runs> runs;
     for (const std::string& result : command.results)
-        sides.push_back(side_of(result, foreign.directory_of(result), options));
+        runs.push_back(runs_in(result, foreign.directory_of(result)));
+    // A side that says what served it may stand beside another that needs --gpu.
+    const bool needs_gpu = std::ranges::any_of(runs, names_no_gpu);
+    std::vector<reports::ComparedSide> sides;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        reports::JoinOptions own = options;
+        if (needs_gpu && !names_no_gpu(runs[i])) own.gpu.reset();
+        sides.push_back(side_of(command.results[i], std::move(runs[i]), own));
+    }
     const reports::ResultComparison comparison = reports::comparison_of(sides);
     if (comparison.loads.empty())
         throw UsageError(
@@ -122,7 +156,7 @@ void add_compare(CLI::App& app) {
                     "the first")
         ->required();
     sub->add_option("--gpu", command->gpu,
-                    "Hardware that served: NAME or NAMExN, for results that name none");
+                    "Hardware that served, for results that do not name their GPU: NAME or NAMExN");
     sub->add_option("--price", command->prices, "Price card for the cost per million tokens; may be repeated")
         ->allow_extra_args(false);
     sub->callback([command] { compare(*command); });

@@ -529,7 +529,8 @@ void add_report(CLI::App& app) {
         "--group-by", command->group_by,
         "Labels (--metadata, weights, kv, engine, …) by which runs are grouped into curves, separated by "
         "commas, or none [those that differ between sweeps and are constant within each]");
-    sub->add_option("--gpu", command->gpu, "Hardware that served the runs: NAME or NAMExN");
+    sub->add_option("--gpu", command->gpu,
+                    "Hardware that served the runs that do not name their GPU: NAME or NAMExN");
     sub->add_option(
         "--price", command->prices,
         "Price card, by its name or as a file; may be repeated. For one price per hour: paretoken cost "

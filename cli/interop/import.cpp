@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cards/gpu.h"
+#include "cards/host.h"
 #include "cli/commands.h"
 #include "cli/console/print.h"
 #include "core/error.h"
@@ -34,6 +35,7 @@ struct ImportCommand {
 reports::ImportOptions options_of(const ImportCommand& command) {
     reports::ImportOptions options;
     if (!command.gpu.empty()) {
+        cards::require_known_gpu(command.gpu, cards::this_host().cpu);
         const cards::GpuSpec gpu = cards::parse_gpu_spec(command.gpu);
         options.hardware = gpu.name;
         options.hardware_count = gpu.count;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "reports/analysis/sweep/sweep.h"
 #include "reports/pages/report_columns.h"
 
 namespace paretoken::reports {
@@ -36,7 +37,7 @@ std::string csv_report(const ReportModel& model) {
     for (const Configuration& configuration : model.configurations)
         for (const ReportPoint& point : configuration.points) {
             text += fmt::format("{},{},{},{}", csv_quoted(configuration.title), csv_quoted(point.directory),
-                                csv_quoted(point.load_label), number(point.load));
+                                csv_quoted(load_label_of(point.result)), number(point.load));
             for (const ReportColumn& column : report_columns()) text += "," + number(column.value(point));
             text += fmt::format(",{},{}\r\n", point.on_front, name_of(point.result.validity.verdict));
         }

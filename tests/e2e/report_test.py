@@ -117,11 +117,21 @@ class Report(Case):
             self.fails_clearly(done, 2, "--price-basis on_tick", "on_demand")
 
     def test_hardware_without_a_price_is_said_to_be_missing(self):
-        page = self.made / "unpriced.html"
-        self.measures(paretoken("report", self.made / "sweep", "--gpu", "voodoo2", "--out", page))
+        run, page = self.made / "ideal", self.made / "unpriced.html"
+        self.measures(paretoken("run", "sim:ideal", "--virtual", "--isl", 16, "--osl", 4, "--num-prompts", 20, "--out", run))
+        self.measures(paretoken("report", run, "--gpu", "other:voodoo2", "--out", page))
         self.assertRegex(page.with_suffix(".md").read_text(), "no price.*voodoo2.*--price")
         model = json.loads(page.with_suffix(".json").read_text())
         self.assertNotIn("cost", model["configurations"][0]["points"][0])
+
+    def test_every_command_refuses_a_gpu_that_is_unknown_or_that_the_runs_contradict(self):
+        sweep, page = self.made / "sweep", self.made / "no.html"
+        for arguments in (["report", sweep, "--out", page], ["compare", sweep, sweep], ["import", sweep, "--out", self.made / "no"]):
+            self.fails_clearly(paretoken(*arguments, "--gpu", "nosuch"), 2, "--gpu nosuch", "l40s")
+        for arguments in (["report", sweep, "--out", page], ["compare", sweep, sweep]):
+            self.fails_clearly(paretoken(*arguments, "--gpu", "l40s"), 2, "h100-sxm", "--what-if gpu=l40s")
+        self.assertIn("h100-sxm at $2.95 per hour", paretoken("compare", sweep, sweep, "--gpu", "h100").stdout)
+        self.assertIn("h100-sxm at $2.95 per hour", self.page.read_text())
 
 
 if __name__ == "__main__":

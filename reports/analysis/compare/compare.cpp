@@ -261,7 +261,7 @@ ResultComparison comparison_of(const std::vector<ComparedSide>& sides) {
             PointsOfSides& points = by_load[load];
             points.resize(sides.size());
             points[i].push_back(&point);
-            labels[load] = point.load_label;
+            labels.emplace(load, point.load_label);
         }
     for (const auto& [load, points] : by_load) {
         const auto has_runs = [](const auto& runs) { return !runs.empty(); };

@@ -18,18 +18,19 @@ bool is_better_answer(const ReportPoint& candidate, const ReportPoint& best) {
 
 std::string what_it_delivers(const ReportPoint& point) {
     if (point.cost)
-        return fmt::format("at {} tok/s per user ${} per million output tokens",
-                           significant(point.interactivity), dollars(point.cost->usd_per_m_output));
-    return fmt::format("at {} tok/s per user {} output tok/s in all", significant(point.interactivity),
-                       significant(point.output_tokens_per_s));
+        return fmt::format("${} per million output tokens at {} tok/s per user ({})",
+                           dollars(point.cost->usd_per_m_output), significant(point.interactivity),
+                           price_text(*point.cost));
+    return fmt::format("{} output tok/s in all at {} tok/s per user", significant(point.output_tokens_per_s),
+                       significant(point.interactivity));
 }
 
 std::string what_the_hardware_could(const ReportPoint& point, const LimitPoint& floor) {
-    if (point.cost && floor.usd_per_m_output)
-        return fmt::format("; the hardware floor there is ${} with {:.0f} in flight",
-                           dollars(*floor.usd_per_m_output), floor.batch);
-    return fmt::format("; the hardware limit there is {} tok/s with {:.0f} in flight",
-                       significant(floor.output_tokens_per_s), floor.batch);
+    const std::string what = point.cost && floor.usd_per_m_output
+                                 ? fmt::format("do it for ${}", dollars(*floor.usd_per_m_output))
+                                 : fmt::format("deliver {} tok/s", significant(floor.output_tokens_per_s));
+    return fmt::format(". At that speed the hardware could {}, with {:.0f} requests in flight", what,
+                       floor.batch);
 }
 
 /// A text that names the part that is more than half of the step's time beyond the limit; empty if there is
@@ -71,6 +72,10 @@ std::string how_far_to_trust(const Configuration& configuration) {
 }
 
 }  // namespace
+
+std::string price_text(const PointCost& cost) {
+    return fmt::format("{} at ${} per hour", cost.priced_as, dollars(cost.usd_per_h));
+}
 
 const ReportPoint* answer_point(const Configuration& configuration) {
     const ReportPoint* best = nullptr;

@@ -14,6 +14,9 @@ namespace paretoken::reports {
 /// per second, those with a certified speed per user first. Null if there is none.
 const ReportPoint* answer_point(const Configuration& configuration);
 
+/// "2 × h100-sxm at $5.90 per hour"
+std::string price_text(const PointCost& cost);
+
 struct AnswerInputs {
     /// The point of the hard limit with the tokens/s per user of answer_point(), below whose price no server
     /// on this hardware can be. Absent without a limit.

@@ -52,6 +52,13 @@ std::string command_again(const RunResult& result) {
     return shell_line(argv);
 }
 
+/// Whether a run costs less in the figures that a reader sees, which are rounded.
+bool is_seen_cheaper(const ReportPoint& a, const ReportPoint& b) {
+    if (!(cost_of(a) < cost_of(b))) return false;
+    if (a.cost && b.cost) return dollars(a.cost->usd_per_m_output) != dollars(b.cost->usd_per_m_output);
+    return significant(a.output_tokens_per_s) != significant(b.output_tokens_per_s);
+}
+
 /// "c=64 at $0.161"
 std::string load_and_cost(const ReportPoint& point) {
     return point.load_label + (point.cost ? " at $" + dollars(point.cost->usd_per_m_output) : std::string());
@@ -86,7 +93,7 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
     const ReportPoint* within = nullptr;
     const ReportPoint* nearest = nullptr;  // the cheapest point that does not fit
     for (const ReportPoint& point : configuration.points) {
-        if (!point.output_tokens_per_s) continue;
+        if (!point.output_tokens_per_s || !point.better_run.empty()) continue;
         const bool is_fit = unfit_because(point, slos).empty();
         const ReportPoint*& held = !is_fit                                          ? nearest
                                    : verdict_on_all(point, slos) == SloVerdict::met ? shown
@@ -99,9 +106,9 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
         return choice;
     }
     choice.shown = shown != nullptr;
-    if (shown != nullptr && within != nullptr && cost_of(*within) < cost_of(*shown))
+    if (shown != nullptr && within != nullptr && is_seen_cheaper(*within, *shown))
         choice.within = within_text(*within);
-    if (nearest != nullptr && cost_of(*nearest) < cost_of(*best) && unfit_because(*nearest, {}).empty())
+    if (nearest != nullptr && is_seen_cheaper(*nearest, *best) && unfit_because(*nearest, {}).empty())
         choice.missed = missed_text(*nearest, slos);
     choice.load_label = best->load_label;
     if (best->cost) choice.usd_per_m_output = best->cost->usd_per_m_output;
@@ -179,6 +186,7 @@ std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos
     if (!point.interactivity && !kept_up(point.result))
         return fmt::format("{}, so that tokens/s per user have no percentiles", kDidNotKeepUp);
     if (!point.interactivity) return "no tokens/s per user: p90 falls among failures or was not measured";
+    if (!point.better_run.empty()) return point.better_run + " measured this load better";
     return missed_slo(point, slos);
 }
 

@@ -115,7 +115,7 @@ std::vector<std::string> common_slos(const std::vector<SearchPicture>& searches)
 ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options) {
     DistinctRuns distinct;
     for (const LoadedRun& run : runs) distinct.add(run.result, run.directory);
-    for (const LoadedRun& run : runs) refuse_contradiction(run, wanted_gpu(options), options);
+    check_gpu(runs, options);
     ReportModel model;
     model.title = options.title;
     model.generated_at = options.generated_at;

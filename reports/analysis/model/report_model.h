@@ -28,6 +28,7 @@ struct SourcedTerm {
 struct PointCost {
     double usd_per_m_output = 0;  ///< price if output tokens carry the whole cost
     double usd_per_h = 0;         ///< cost of the whole deployment, whether it is used or not
+    std::string priced_as = {};   ///< what was priced: "2 × h100-sxm" or "2 CPU cores"
     /// Source of the watts: "card" or "measured by NVML"; empty if the rate includes power.
     std::string power = {};
     std::optional<double> power_w = {};  ///< power that was priced, of the whole deployment at the plug
@@ -109,7 +110,7 @@ struct Quality {
 
 struct ReportPoint {
     std::string directory;
-    std::string load_label;  ///< load in words: "c=16" or "4 req/s"
+    std::string load_label;  ///< load in words: "c=16", "4 req/s", or "c=16, run 2" of a repeated load
     double load = 0;
     bool open_loop = false;
     RunResult result;
@@ -129,7 +130,8 @@ struct ReportPoint {
     std::optional<Utilisation> utilisation = {};
     bool reached = true;  ///< whether the run sent at least as many requests as its concurrency; if not, no
                           ///< chart draws it
-    bool fits = true;     ///< whether nothing keeps it from a front: it is usable and misses no limit
+    std::string better_run = {};  ///< load_label of a run that measured this load better; empty if none did
+    bool fits = true;             ///< whether nothing keeps it from a front: it is usable and misses no limit
     std::optional<SloVerdict> limits;  ///< verdict on all limits of the report together, if there are any
     bool on_front = false;             ///< whether it is on the front over all comparable configurations
     bool within_noise = false;         ///< as in FrontPlace

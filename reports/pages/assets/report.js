@@ -384,7 +384,8 @@
     if (point.slo === "within") lines.push("within the limits, which is not shown at 99 %");
     if (!point.certified) lines.push(`p90 ${NOT_CERTIFIED}`);
     return {
-      x: overTime() ? Date.parse(point.at) : point.xs[across], y: value, interval, band: dollars ? point.band : null, lines, label: point.label,
+      x: overTime() ? Date.parse(point.at) : point.xs[across], y: value, interval, band: dollars ? point.band : null, lines,
+      label: overTime() ? point.label.replace(/, run \d+$/, "") : point.label,  // runs of one load are one line over time
       command: data.commands[point.command], filled: placeOf(point)[0] === 1, certified: point.certified, invalid: point.invalid,
       slo: point.slo,
     };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "cards/model.h"
@@ -35,6 +36,35 @@ ReportPoint point_of(LoadedRun run) {
         point.certified = point.interactivity && held->certified;
     }
     return point;
+}
+
+/// Gives the second and every further run of a load a name of its own.
+void name_repeats(std::vector<ReportPoint>& points) {
+    std::map<std::string, std::size_t> seen;
+    for (ReportPoint& point : points)
+        if (const std::size_t number = ++seen[point.load_label]; number > 1)
+            point.load_label += fmt::format(", run {}", number);
+}
+
+/// Whether `a` measured their common load better: with many more requests, or as many but certified.
+bool is_better_run(const ReportPoint& a, const ReportPoint& b) {
+    if (a.open_loop != b.open_loop || a.load != b.load) return false;
+    constexpr double kLonger = 1.5;
+    const auto a_ok = static_cast<double>(a.result.counts.ok);
+    const auto b_ok = static_cast<double>(b.result.counts.ok);
+    if (a_ok >= kLonger * b_ok || b_ok >= kLonger * a_ok) return a_ok > b_ok;
+    return a.certified && !b.certified;
+}
+
+/// Stores in each run of a repeated load the usable run that measured it best. A short run that had luck then
+/// does not stand for a load that a longer run measured.
+void find_better_runs(std::vector<ReportPoint>& points) {
+    for (ReportPoint& point : points) {
+        const ReportPoint* best = &point;
+        for (const ReportPoint& other : points)
+            if (is_better_run(other, *best) && unfit_because(other, {}).empty()) best = &other;
+        if (best != &point) point.better_run = best->load_label;
+    }
 }
 
 std::string model_title(const Served& served, const RunResult& result, const cards::ModelCard* known) {
@@ -215,8 +245,10 @@ Joined joined(RunGroup group, const JoinOptions& options) {
     std::ranges::stable_sort(configuration.points, [](const ReportPoint& a, const ReportPoint& b) {
         return a.open_loop != b.open_loop ? b.open_loop : a.load < b.load;
     });
+    name_repeats(configuration.points);
+    find_better_runs(configuration.points);
     const RunResult& first = configuration.points.front().result;
-    const Served served = served_by(first.provenance, options);
+    const Served served = served_by(first, options);
     configuration.hardware = hardware_title(served, first.provenance);
     configuration.model = model_title(served, first, model);
     configuration.title = fmt::format("{} on {}", configuration.model, configuration.hardware);

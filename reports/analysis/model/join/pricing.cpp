@@ -75,6 +75,9 @@ std::optional<PointCost> cost_of(const RunResult& result, const AppliedPrice& pr
     PointCost cost;
     cost.usd_per_m_output = *per_output;
     cost.usd_per_h = price.rate.usd_per_h;
+    const auto& cores = price.hardware.cores;
+    cost.priced_as =
+        cores ? fmt::format("{} CPU core{}", *cores, *cores == 1 ? "" : "s") : counted(price.hardware);
     cost.power = price.rate.power;
     cost.power_w = price.rate.power_w;
     if (const auto interval = result.throughput.interval(figure::kOutputTokens))

@@ -19,13 +19,18 @@ struct Served {
     std::vector<const MicroResults*> micro = {};       ///< results that were measured on the same hardware
 };
 
-/// Throws UsageError when --gpu and the run name different numbers of GPUs.
-void refuse_contradiction(const LoadedRun& run, const std::optional<cards::GpuSpec>& wanted,
-                          const JoinOptions& options);
+/// Whether --gpu may say what served the run: neither the run's own --gpu nor the server named a known GPU.
+/// The hardware of such a run is empty, unknown, or the CPU of the client's host.
+bool names_no_gpu(const RunResult& run);
 
-std::optional<cards::GpuSpec> wanted_gpu(const JoinOptions& options);
+/// Throws UsageError if --gpu is unknown, contradicts the number of GPUs of a run, or names the hardware of
+/// no run because all of them name another.
+void check_gpu(const std::vector<LoadedRun>& runs, const JoinOptions& options);
 
-Served served_by(const Provenance& provenance, const JoinOptions& options);
+Served served_by(const RunResult& run, const JoinOptions& options);
+
+/// "h100-sxm" or "2 × h100-sxm"
+std::string counted(const cards::PricedHardware& hardware);
 
 std::string hardware_title(const Served& served, const Provenance& provenance);
 

@@ -225,6 +225,7 @@ TEST(Join, DoesNotPriceThePowerOfOtherDevicesOrOfAPartOfTheWindow) {
     EXPECT_EQ(model.price->rates.size(), 1u);
 
     LoadedRun stand_in = simulated(4, 40, 1000);
+    stand_in.result.provenance.hardware = "sim:ideal";
     stand_in.result.power = PowerFigures{.source = "nvml", .devices = 1, .mean_w = 50, .energy_j = 5000};
     JoinOptions options = h200_options();
     options.gpu = "h200";
@@ -476,6 +477,72 @@ TEST(Join, RefusesAGpuThatContradictsTheRunsOwnNumber) {
     EXPECT_EQ(message_of(unnamed), "");
 }
 
+std::string refusal_of(const std::vector<LoadedRun>& runs, const std::string& gpu) {
+    JoinOptions options = cpu_options();
+    options.gpu = gpu;
+    try {
+        build_report(runs, options);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(Join, RefusesAGpuThatContradictsTheGpuOfTheRuns) {
+    EXPECT_THAT(refusal_of({simulated(1, 60, 60)}, "l40s"),
+                AllOf(HasSubstr("--gpu l40s: the run in runs/c1 says h100-sxm (sim:llama3-8b-h100-bf16)"),
+                      HasSubstr("--what-if gpu=l40s")));
+    EXPECT_EQ(refusal_of({simulated(1, 60, 60)}, "H100 SXM"), "");
+    LoadedRun stated = run(1, 60, 60);
+    stated.result.provenance.hardware = "h100-sxm";
+    stated.result.plan["gpu"] = "h100";
+    EXPECT_THAT(refusal_of({stated}, "l40s"), HasSubstr("says h100-sxm, which --gpu contradicts"));
+    LoadedRun stated_cpu = run(1, 60, 60);
+    stated_cpu.result.plan["gpu"] = "AMD EPYC";
+    EXPECT_THAT(refusal_of({stated_cpu}, "l40s"), HasSubstr("says AMD EPYC, which --gpu contradicts"));
+    LoadedRun unnamed = run(4, 60, 240);
+    unnamed.result.provenance.hardware.clear();
+    EXPECT_EQ(refusal_of({stated, unnamed}, "l40s"), "") << "one of the runs needs --gpu";
+}
+
+TEST(Join, RefusesAGpuThatNoCardAndNoPriceKnows) {
+    EXPECT_THAT(refusal_of({run(1, 60, 60)}, "nosuch"), AllOf(HasSubstr("nosuch"), HasSubstr("h100-sxm")));
+    EXPECT_EQ(refusal_of({run(1, 60, 60)}, "other:nosuch"), "");
+    EXPECT_EQ(refusal_of({run(1, 60, 60)}, "amd epyc"), "");
+}
+
+TEST(Join, TakesTheGpuThatIsNamedForAServerBehindALoopbackAddress) {
+    JoinOptions options = cpu_options();  // it has results of the CPU, on which the client runs
+    options.gpu = "h200x2";
+    const Configuration c = build_report({run(1, 60, 60)}, options).configurations.front();
+    EXPECT_THAT(c.title, HasSubstr("on 2 × NVIDIA H200"));
+    EXPECT_NEAR(c.points.front().cost->usd_per_m_output, 2 * 3.50 / 3600 * 1e6 / 60, 1e-9);
+    EXPECT_EQ(c.points.front().cost->priced_as, "2 × h200");
+}
+
+TEST(Join, LetsTheLongerOfTwoRunsStandForTheirLoad) {
+    LoadedRun lucky = run(8, 20.1, 160.2);
+    lucky.result.counts.requests = lucky.result.counts.ok = 50;
+    lucky.result.metrics[1].percentiles[1].decided.reset();
+    LoadedRun longer = run(8, 20, 160);
+    longer.directory = "runs/c8-r2";
+    JoinOptions options = cpu_options();
+    options.slos = {{"ttft", 0.2}};
+    const ReportModel model = build_report({lucky, longer}, options);
+    const Configuration& c = model.configurations.front();
+    EXPECT_EQ(c.points[1].load_label, "c=8, run 2");
+    EXPECT_EQ(c.points[0].why_not, "c=8, run 2 measured this load better");
+    EXPECT_FALSE(c.points[0].fits);
+    EXPECT_TRUE(c.points[1].on_front);
+    const Choice& choice = model.choice.ranked.front();
+    EXPECT_EQ(choice.load_label, "c=8, run 2");
+    EXPECT_EQ(choice.within, "");
+    EXPECT_EQ(choice.missed, "");
+
+    longer.result.validity.verdict = Verdict::invalid;
+    EXPECT_EQ(build_report({lucky, longer}, options).configurations.front().points[0].why_not, "");
+}
+
 TEST(Join, UsesMicroResultsOfTheSameHardwareOnly) {
     JoinOptions options = cpu_options();
     options.micro.front().device.name = "Intel Xeon";
@@ -518,18 +585,17 @@ TEST(Join, HoldsSimulatedRunsAgainstTheirProfileAlone) {
     EXPECT_THAT(model.notes, Contains(HasSubstr("was not used")));
 }
 
-TEST(Join, PricesASimulatedRunAsTheGpuThatIsNamed) {
+TEST(Join, PricesASimulatedRunOfNoKnownGpuAsTheGpuThatIsNamed) {
     JoinOptions options = cpu_options();
-    options.gpu = "h200";
-    EXPECT_NEAR(build_report({simulated(1, 100, 100)}, options)
-                    .configurations.front()
-                    .points.front()
-                    .cost->usd_per_m_output,
-                3.50 / 3600 * 1e6 / 100, 1e-9);
-    options.gpu.reset();
     LoadedRun ideal = simulated(1, 100, 100);
     ideal.result.provenance.hardware = "sim:ideal";
     ideal.result.provenance.simulator = {{"fixed_ttft_s", 0}, {"fixed_itl_s", 0}};
+    options.gpu = "h200x2";
+    const Configuration priced = build_report({ideal}, options).configurations.front();
+    EXPECT_NEAR(priced.points.front().cost->usd_per_m_output, 2 * 3.50 / 3600 * 1e6 / 100, 1e-9);
+    EXPECT_THAT(priced.answer, HasSubstr("sim:ideal priced as 2 × h200: $19.4 per million output tokens at "
+                                         "100 tok/s per user (2 × h200 at $7.00 per hour)"));
+    options.gpu.reset();
     const Configuration c = build_report({ideal}, options).configurations.front();
     EXPECT_FALSE(c.points.front().cost);
     EXPECT_THAT(c.missing, Contains(HasSubstr("--gpu NAME")));
@@ -627,8 +693,9 @@ TEST(Join, KeepsOffTheFrontWhatMissesTheSlos) {
 TEST(Join, AnswersInASentence) {
     const ReportModel model = build_report({run(1, 60, 60), run(8, 20, 160)}, cpu_options());
     const Configuration& c = model.configurations.front();
-    EXPECT_THAT(c.answer, StartsWith(c.title + ": at 20.0 tok/s per user $0.174 per million output tokens"));
-    EXPECT_THAT(c.answer, HasSubstr("; the hardware floor there is $0."));
+    EXPECT_THAT(c.answer, StartsWith(c.title + ": $0.174 per million output tokens at 20.0 tok/s per user (2 "
+                                               "CPU cores at $0.10 per hour). At that speed the hardware "
+                                               "could do it for $0."));
     EXPECT_THAT(c.answer, HasSubstr("Valid, 2 points, 2026-11-21."));
     LoadedRun invalid = run(8, 20, 160);
     invalid.result.validity.verdict = Verdict::invalid;
@@ -649,9 +716,9 @@ TEST(Join, FloorOfTheAnswerIsNeverDearerThanTheMeasurement) {
         const Configuration c =
             build_report({run(4, per_user, 3.9 * per_user)}, cpu_options()).configurations.front();
         if (!c.errors.empty()) continue;
-        const auto at = c.answer.find("floor there is $");
+        const auto at = c.answer.find("could do it for $");
         ASSERT_NE(at, std::string::npos) << c.answer;
-        EXPECT_LE(std::stod(c.answer.substr(at + 16)), c.points.front().cost->usd_per_m_output * 1.01);
+        EXPECT_LE(std::stod(c.answer.substr(at + 17)), c.points.front().cost->usd_per_m_output * 1.01);
     }
 }
 
@@ -706,17 +773,17 @@ TEST(Join, FloorCountsTheSlotsThatTheServerHas) {
     const auto floor = [](const LoadedRun& loaded) {
         return build_report({loaded}, cpu_options()).configurations.front().answer;
     };
-    EXPECT_THAT(floor(one), Not(HasSubstr("with 4 in flight")));
+    EXPECT_THAT(floor(one), Not(HasSubstr("with 4 requests in flight")));
     one.result.server.emplace();
     one.result.server->config = {{"total_slots", "4"}};
-    EXPECT_THAT(floor(one), HasSubstr("with 4 in flight"));
+    EXPECT_THAT(floor(one), HasSubstr("with 4 requests in flight"));
     EXPECT_EQ(build_report({one}, cpu_options()).configurations.front().hard_limit.back().batch, 4);
     EXPECT_THAT(
         part_of(build_report({one}, cpu_options()).configurations.front().points.front(), "hardware limit")
             .source,
         Not(HasSubstr("total_slots")));
     one.result.server->config = {{"total_slots", "many"}};
-    EXPECT_THAT(floor(one), Not(HasSubstr("with 4 in flight")));
+    EXPECT_THAT(floor(one), Not(HasSubstr("with 4 requests in flight")));
 }
 
 TEST(Answer, NamesThePartThatIsMostOfTheGapAndHowManyTheHardwareCouldServe) {
@@ -726,7 +793,8 @@ TEST(Answer, NamesThePartThatIsMostOfTheGapAndHowManyTheHardwareCouldServe) {
     const Gap& gap = c.points.front().gap.value();
     EXPECT_NEAR(gap.step_ms, 1e3 / 61, 1e-9);
     EXPECT_THAT(c.answer, HasSubstr("; most of the gap is step overhead"));
-    EXPECT_THAT(c.answer, ::testing::ContainsRegex("hardware floor there is .[0-9.]+ with [0-9]+ in flight"));
+    EXPECT_THAT(c.answer,
+                ::testing::ContainsRegex("could do it for .[0-9.]+, with [0-9]+ requests in flight"));
     slow.result.provenance.simulator["step_s"] = 0;
     EXPECT_THAT(build_report({slow}, cpu_options()).configurations.front().answer,
                 HasSubstr("; most of the gap is not attributed"));
