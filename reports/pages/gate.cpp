@@ -80,7 +80,7 @@ std::string gate_console(const GateReport& report, bool verbose) {
         if (row.verdict != GateVerdict::pass)
             if (const std::string open = open_text(row, report.design); !open.empty())
                 text += paragraph(fmt::format("{}: {}", row.title, open), 2);
-    text += paragraph(fmt::format("{}; workload {}", design_text(report), report.fingerprint), 2);
+    text += paragraph(design_text(report), 2);
     for (const std::string& note : report.notes) text += paragraph(note, 2);
     if (!report.checklist.empty()) text += "\n" + paragraph("before a rollout", 2);
     for (const CheckItem& item : report.checklist)

@@ -396,8 +396,8 @@ bool has_counts(const GateQuantity& quantity, const GateInput& input, std::vecto
         return before || after;
     if (!before || !after) {
         if (before || after)
-            notes.push_back(fmt::format("{} is known of the {} only and is left out.", quantity.title,
-                                        before ? "baseline" : "candidate"));
+            notes.push_back(fmt::format("\"{}\" was measured for the {} only and is not judged.",
+                                        quantity.title, before ? "baseline" : "candidate"));
         return false;
     }
     if (quantity.kind != GateKind::quality) return true;

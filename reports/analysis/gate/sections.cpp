@@ -40,7 +40,7 @@ Notice reason_of(const GateReport& report) {
     return {.text = std::move(text),
             .code = std::string(name_of(report.verdict)),
             .tone = tone_of(report.verdict),
-            .evidence = design_text(report) + "; workload " + report.fingerprint};
+            .evidence = design_text(report)};
 }
 
 /// The shifts in units of the limit of each metric, because the metrics have different limits.

@@ -55,7 +55,7 @@ std::string tolerance_text(const GateRow& row) {
     if (is_limit(row)) return "";
     if (row.points) return fmt::format("{:.3g} points", row.tolerance * 100);
     if (row.floor > 0 && row.limit > std::log1p(row.tolerance) + 1e-12)
-        return fmt::format("{:.3g} (floor)", percent_of(row.limit));
+        return fmt::format("{:.3g} (the least change that matters)", percent_of(row.limit));
     return fmt::format("{:.3g}", row.tolerance * 100);
 }
 
