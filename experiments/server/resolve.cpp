@@ -358,6 +358,13 @@ std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds) {
     return most;
 }
 
+/// The number of jobs that a generated dataset states (agents:jobs=12), and at least one per slot.
+std::optional<std::uint64_t> stated_jobs(const RequestClass& of) {
+    const auto jobs = of.dataset.fields.find("jobs");
+    if (jobs == of.dataset.fields.end()) return std::nullopt;
+    return std::max(parse_count(jobs->second), of.concurrency.value_or(0));
+}
+
 /// Refuses a start inside jobs where it has no meaning.
 void check_start_inside(const RequestClass& of, const LoadPlan& plan) {
     if (of.start_inside.empty()) return;
@@ -398,7 +405,7 @@ LoadPlan with_load(LoadPlan plan) {
     if (plan.classes.size() > 1) return with_end_of_classes(std::move(plan), ends);
     const bool recorded = loadgen::arrivals_of(*plan.classes.front().arrivals).recorded;
     if (!plan.stop.requests && !plan.stop.all_rows && !plan.stop.duration && !recorded && !ends)
-        plan.stop.requests = usual_requests(plan);
+        plan.stop.requests = stated_jobs(plan.classes.front()).value_or(usual_requests(plan));
     return plan;
 }
 

@@ -512,6 +512,12 @@ class Numbers(Case):
         self.assertLess(cost["p50"], cost["p95"])
         self.assertIn("What jobs take and cost", (self.directory / "report.md").read_text())
 
+    def test_a_run_has_as_many_jobs_as_the_dataset_states(self):
+        out = self.directory / "stated"
+        self.measures(paretoken("run", "sim:ideal", "--virtual", "--dataset", "agents:jobs=12,turns=2,fanout=0,osl=4,tool=10ms",
+                                "--concurrency", 4, "--out", out))
+        self.assertEqual(run_json(out)["jobs"]["ok"], 12)
+
     def test_jobs_that_begin_inside_have_primers_that_are_in_no_figure(self):
         out = self.directory / "run"
         options = ("--dataset", "agents:jobs=30,turns=9,fanout=2,osl=16,tool=1s", "--concurrency", 6, "--num-prompts", 30,
