@@ -68,8 +68,9 @@ void add_merge(CLI::App& app) {
     add_presentation_options(*sub, command->shown, Shows::text_and_json);
     sub->footer(
         "The result is computed from the requests of all shards, as one process would have computed it. A "
-        "shard that is missing or was killed is named, and the result is then partial. docs/scale.md tells "
-        "how to start shards.");
+        "shard that is missing or was killed is named, and the result is then partial (exit code 3). "
+        "`paretoken "
+        "help shards` has an example that starts shards.");
     sub->callback([command] { merge(*command); });
 }
 

@@ -251,7 +251,7 @@ std::string fault_help(FaultKind kind) {
         if (!row.count_field.empty()) name += fmt::format(":{}={}", row.count_field, row.count);
         if (row.has_time)
             name += fmt::format("{}ms={}", row.count_field.empty() ? ":" : ",", row.time / milliseconds(1));
-        fmt::format_to(std::back_inserter(help), "\n  {:22} {}", name, row.title);
+        fmt::format_to(std::back_inserter(help), "\n{}: {}", name, row.title);
     }
     return help;
 }

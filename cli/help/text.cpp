@@ -40,7 +40,7 @@ constexpr std::string_view kTry[] = {
     "paretoken try",
     "A server at an address",
     "paretoken try http://localhost:8000",
-    "A server that wants a key",
+    "A server that wants a key (a bearer token)",
     "OPENAI_API_KEY=KEY paretoken try https://llm.example",
     "Longer prompts, with more time",
     "paretoken try --depth 1024..65536 --time 5m",
@@ -50,22 +50,30 @@ constexpr std::string_view kTry[] = {
 constexpr std::string_view kRun[] = {
     "8 users with prompts of 1,000 tokens, each of whom waits for the answer",
     "paretoken run http://localhost:8000 --concurrency 8 --isl 1000 --osl 200",
-    "4 requests per second for two minutes, whether or not the server keeps up",
+    "4 requests per second (rps) for two minutes, whether or not the server keeps up",
     "paretoken run http://localhost:8000 --request-rate 4 --duration 2m",
     "Does the server meet a limit? (in ms; exit code 1 if not)",
     "paretoken run http://localhost:8000 --concurrency 16 --slo ttft_p95:800",
     "A trace, replayed at its own times",
     "paretoken run http://localhost:8000 --dataset mooncake --dataset-path trace.jsonl",
-    "A header with each request, and the result saved as JSON",
+    "A header with each request of the load (GET /metrics has none), and the result saved as JSON",
     "paretoken run http://localhost:8000 -H 'X-Team: a' --json > result.json",
+    "One percentile of the result, in seconds (paretoken help metrics has all names)",
+    "paretoken run http://localhost:8000 --json | jq .metrics.ttft_s.p99",
+    "Multi-turn conversations: 6 turns each, and new prompt tokens in every turn",
+    "paretoken run http://localhost:8000 --dataset multi_turn:turns=6,first=1000,next=200 --concurrency 8",
+    "50 jobs of agents, whose turns call tools that take 2 s",
+    "paretoken run http://localhost:8000 --dataset agents:jobs=50,turns=8,tool=2s --concurrency 4",
+    "A distributed load: this machine is the first of two machines, and the other one is --shard 1/2",
+    "paretoken run http://model:8000 --concurrency 64 --shard 0/2 --rendezvous HOST:9000 --out runs/big",
 };
 constexpr std::string_view kSweep[] = {
     "All loads from 1 to 64 users, doubling",
     "paretoken sweep http://localhost:8000 --concurrency 1..64",
-    "Eight rates from one request at a time to saturation",
+    "Eight rates from one request at a time to saturation, the max throughput",
     "paretoken sweep http://localhost:8000 --request-rate auto:8",
-    "The highest load within a limit",
-    "paretoken sweep http://localhost:8000 --search slo --slo ttft_p95:800",
+    "The highest load within two limits, such as those of an SLA",
+    "paretoken sweep http://localhost:8000 --search slo --slo ttft_p95:800 --slo tpot_p95:50",
     "Two quantizations, on servers that are started for it",
     "paretoken sweep --server-cmd 'vllm serve M --port {port} -q {q}' --grid q=fp8,awq",
     "Two servers that run already, point by point",
@@ -80,14 +88,16 @@ constexpr std::string_view kGate[] = {
     "paretoken gate --baseline-url http://a:8000 --candidate-url http://b:8000",
     "Two versions that are started for it",
     "paretoken gate --baseline-cmd './v1 --port {port}' --candidate-cmd './v2 --port {port}'",
-    "A limit that every run of the candidate must meet, too",
+    "A limit (threshold) that every run of the candidate must meet, too",
     "paretoken gate --baseline main --candidate-url http://localhost:8000 --limit ttft_p95:800",
+    "A nightly regression test in CI: annotations on GitHub, and a JUnit file",
+    "paretoken gate --baseline main --candidate-url http://localhost:8000 --github --export junit=gate.xml",
 };
 constexpr std::string_view kReport[] = {
     "A page of a sweep: cost against speed",
     "paretoken report runs/mine --price 2026-11-cloud --gpu h100",
-    "Two configurations on one page",
-    "paretoken report runs/fp8 runs/awq --price 2026-11-cloud",
+    "Two configurations on one page, with a price list of your own",
+    "paretoken report runs/fp8 runs/awq --price prices.json",
     "The cheapest that meets a limit",
     "paretoken report runs/fp8 runs/awq --slo ttft_p95:800",
     "With the limit of the model on this hardware",
@@ -134,6 +144,50 @@ constexpr std::string_view kCost[] = {
      "--ms-per-token 15"),
 };
 
+constexpr std::string_view kPlan[] = {
+    "What fits on which GPUs, and how fast it would be",
+    "paretoken plan --model-card llama-3.1-70b --gpu all --isl 2000 --osl 300",
+    "How many GPUs carry 50 requests per second (50 rps) within two limits, and what they cost",
+    ("paretoken plan --model-card llama-3.1-8b --gpu l40s,h100 --isl 1000 --osl 200 --demand 50rps "
+     "--slo ttft_p95:800 --slo tpot_p95:50"),
+    "A server that was measured, at other loads: a simulated one is fitted to its runs",
+    "paretoken plan --from runs/mine --at 1,16,128 --model-card llama-3.1-8b --gpu h100",
+};
+constexpr std::string_view kServe[] = {
+    "A simulator of a server: Llama 3.1 8B on an H100, on port 8000",
+    "paretoken serve --profile llama3-8b-h100-bf16",
+    "A model on GPUs, computed from their cards",
+    "paretoken serve --profile llama3-70b/h200x2/fp8 --port 8001",
+    "One request in ten is refused with 503",
+    "paretoken serve --fault http-503:p=.1",
+};
+constexpr std::string_view kCache[] = {
+    "Does the prefix cache work, and what does it save?",
+    "paretoken cache http://localhost:8000 --out runs/cache",
+    "How many prefixes it holds, and for how long",
+    "paretoken cache http://localhost:8000 --working-set 1..64 --ttl 10m",
+};
+constexpr std::string_view kMerge[] = {
+    "The shards that two machines measured without a rendezvous",
+    "paretoken merge runs/part0 runs/part1 --out runs/both",
+};
+constexpr std::string_view kShow[] = {
+    "Every figure of a run",
+    "paretoken show runs/mine",
+    "One percentile, in seconds",
+    "paretoken show runs/mine --json | jq .metrics.ttft_s.p99",
+    "A run by the definitions of another load generator",
+    "paretoken show runs/mine --definitions vllm",
+};
+constexpr std::string_view kExport[] = {
+    "A run for a spreadsheet",
+    "paretoken export runs/mine --format csv --out mine.csv",
+    "A result for the test report of CI",
+    "paretoken export runs/mine --format junit --out mine.xml",
+    "A dashboard of the server's own metrics",
+    "paretoken export --format grafana --engine vllm --out dashboard.json",
+};
+
 constexpr std::string_view kRunOptions[] = {"--url",     "--model",        "--concurrency", "--request-rate",
                                             "--isl",     "--osl",          "--num-prompts", "--duration",
                                             "--dataset", "--dataset-path", "--slo",         "--header",
@@ -155,18 +209,28 @@ constexpr HelpPage kPages[] = {{"", kWhole, {}},
                                {"report", kReport, {}},
                                {"baseline", kBaseline, {}},
                                {"compare", kCompare, {}},
-                               {"cost", kCost, {}}};
+                               {"cost", kCost, {}},
+                               {"plan", kPlan, {}},
+                               {"serve", kServe, {}},
+                               {"cache", kCache, {}},
+                               {"merge", kMerge, {}},
+                               {"show", kShow, {}},
+                               {"export", kExport, {}}};
 
 const HelpPage* page_of(std::string_view command) {
     const auto* const found = std::ranges::find(kPages, command, &HelpPage::command);
     return found == std::end(kPages) ? nullptr : found;
 }
 
-/// Returns a text broken to a width, with each line indented.
+/// Returns a text broken at its line ends and to a width, with each line indented.
 std::string broken(std::string_view text, std::size_t indent, std::size_t width) {
     std::string out;
-    for (const std::string& line : reports::wrapped(text, width - indent))
-        out += fmt::format("{:{}}{}\n", "", indent, line);
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        for (const std::string& line : reports::wrapped(text.substr(0, end), width - indent))
+            out += fmt::format("{:{}}{}\n", "", indent, line);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
     return out;
 }
 
@@ -250,13 +314,20 @@ std::string examples_of(const HelpPage& page, std::size_t width) {
 
 /// The words that someone looks for, in lower case.
 struct Wanted {
+    /// A text in lower case, in which multi_turn and multi-turn are equal.
+    static std::string plain(std::string_view text) {
+        std::string lower = lower_case(text);
+        std::ranges::replace(lower, '_', '-');
+        return lower;
+    }
+
     std::vector<std::string> words;
     bool may_go_on = false;  ///< whether the words may be any beginnings: "quant" of "quantization"
 
     /// Whether a text has each of the words, with at most an ending.
     bool are_in(std::string_view text) const {
         static constexpr std::array<std::string_view, 6> kEndings = {"", "s", "es", "d", "ed", "ing"};
-        const std::string lower = lower_case(text);
+        const std::string lower = plain(text);
         const auto is_letter = [&](std::size_t at) {
             return at < lower.size() && std::isalnum(static_cast<unsigned char>(lower[at])) != 0;
         };
@@ -358,7 +429,7 @@ std::span<const HelpPage> help_pages() {
 std::string mentions_of(const CLI::App& app, const std::vector<std::string>& words, std::size_t width) {
     Wanted wanted;
     for (const std::string& word : words) {
-        wanted.words.push_back(lower_case(word));
+        wanted.words.push_back(Wanted::plain(word));
         std::string& last = wanted.words.back();
         if (last.size() > 3 && last.ends_with('s')) last.pop_back();
     }

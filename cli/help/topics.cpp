@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "cards/gpu.h"
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/text/validity_reasons.h"
@@ -110,9 +111,14 @@ std::string metrics_text(std::size_t width) {
     std::vector<Row> rows;
     for (const Metric& metric : paretoken::metrics())
         rows.push_back({key_of(metric), fmt::format("{}. {}", metric.title, metric.definition)});
-    return "Metrics of a request, or pooled over the gaps between tokens; results have percentiles of "
-           "each:\n" +
-           rows_text(rows, width);
+    std::string text;
+    for (const std::string& line :
+         reports::wrapped("Metrics of a request, or pooled over the gaps between tokens. The result in JSON "
+                          "has percentiles "
+                          "of each under this name, in the unit at its end (seconds for _s):",
+                          width))
+        text += line + "\n";
+    return text + "\n  paretoken run URL --json | jq .metrics.ttft_s.p99\n\n" + rows_text(rows, width);
 }
 
 std::string figures_text(std::size_t width) {
@@ -120,6 +126,13 @@ std::string figures_text(std::size_t width) {
     for (const Figure& figure : paretoken::figures())
         rows.push_back({std::string(figure.key), fmt::format("{}. {}", figure.title, figure.definition)});
     return "Figures of a run; results have each for the steady window and for the whole run:\n" +
+           rows_text(rows, width);
+}
+
+std::string gpus(std::size_t width) {
+    std::vector<Row> rows;
+    for (const std::string& name : cards::known_gpus()) rows.push_back({name, cards::gpu_card(name).title});
+    return "GPUs with a card of their figures, for --gpu NAME, or --gpu NAMExN for N of them:\n" +
            rows_text(rows, width);
 }
 
@@ -131,6 +144,7 @@ constexpr std::array kTopics = {
     Topic{"loads", "how requests are sent, and when the load ends", loads},
     Topic{"datasets", "where requests come from", datasets_text},
     Topic{"limits", "how limits are written, and where they are used", limits},
+    Topic{"gpus", "the names of the GPUs for --gpu", gpus},
 };
 
 }  // namespace
@@ -141,7 +155,7 @@ std::span<const Topic> topics() {
 
 std::optional<std::string> topic_text(std::string_view name, std::size_t width) {
     for (const Topic& topic : kTopics)
-        if (topic.name == name) return topic.text(width);
+        if (topic.name == name || topic.name == fmt::format("{}s", name)) return topic.text(width);
     return std::nullopt;
 }
 
