@@ -125,7 +125,7 @@ std::vector<Figure> figures_of(const Configuration& configuration) {
     const auto of_limit = [](const ReportPoint& p) { return p.of_limit; };
     std::vector<Figure> figures;
     if (const ReportPoint* p = best_point(configuration, false, usd)) {
-        std::string note = "per M output, " + p->load_label;
+        std::string note = "all costs on output, per M tokens, " + p->load_label;
         if (p->limits == SloVerdict::within) note += ", not shown at 99 %";
         figures.push_back(
             {p->limits ? "Cheapest within the limits" : "Cheapest", "$" + dollars(*usd(*p)), note});
@@ -232,7 +232,7 @@ std::string frontier_section(const ReportModel& model) {
     html +=
         "<li><span class=\"marker\" data-key=\"crossed\"></span>invalid, off the line"
         "<li>bars: 95 % interval of throughput";
-    if (banded) html += "<li>pale bars: the card's price band";
+    if (banded) html += "<li>pale bars: the card's price band, by which the limit moves, too";
     if (!model.what_ifs.empty())
         html += "<li><span class=\"marker\" data-key=\"dashed\"></span>with “est.”: estimated, not measured";
     html += "</ul>\n";

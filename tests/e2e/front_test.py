@@ -126,7 +126,7 @@ class Fronts(Case):
         text = page.read_text()
         self.assertIn("1,024 in : 128 out", text)
         self.assertLess(text.index('id="frontier"'), text.index("Cheapest within your limits"), "the chart comes first")
-        cards = re.findall(r"<dt>Cheapest within the limits<dd>\$[\d.]+ <small>per M output, (c=\d+)", text)
+        cards = re.findall(r"<dt>Cheapest within the limits<dd>\$[\d.]+ <small>all costs on output, per M tokens, (c=\d+)", text)
         self.assertIn("c=64", cards)
         self.assertNotIn("c=128", cards)
 

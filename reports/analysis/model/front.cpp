@@ -236,19 +236,28 @@ std::string title_of(const Configuration& configuration) {
 std::vector<std::string> separations(const std::vector<Configuration>& configurations,
                                      const FrontOptions& options, bool in_dollars) {
     std::vector<std::string> texts;
+    std::vector<std::string> of_workloads;
     bool quality_unknown = false;
     for (std::size_t b = 1; b < configurations.size(); ++b) {
         const std::string part = differing_part(configurations[0], configurations[b], in_dollars);
+        const bool helps = !options.anyway && part != "no price";  // --anyway gives no price
         if (!part.empty())
-            texts.push_back(fmt::format("{} has {}: {} {}.", title_of(configurations[b]), part,
-                                        options.anyway ? "compared nevertheless with" : "not compared with",
-                                        title_of(configurations[0])));
+            (part.starts_with("another workload") ? of_workloads : texts)
+                .push_back(fmt::format("{} has {}: {} {}{}.", title_of(configurations[b]), part,
+                                       options.anyway ? "compared nevertheless with" : "not compared with",
+                                       title_of(configurations[0]), helps ? "; --anyway compares them" : ""));
         for (std::size_t a = 0; a < b; ++a)
             quality_unknown = quality_unknown ||
                               (differing_part(configurations[a], configurations[b], in_dollars).empty() &&
                                configurations[a].precision != configurations[b].precision &&
                                !are_comparable(configurations[a].quality, configurations[b].quality));
     }
+    if (of_workloads.size() > 1)
+        of_workloads = {
+            fmt::format("{} configurations have another workload than {}: {}.", of_workloads.size(),
+                        title_of(configurations[0]),
+                        options.anyway ? "compared nevertheless" : "not compared; --anyway compares them")};
+    texts.insert(texts.end(), of_workloads.begin(), of_workloads.end());
     if (!quality_unknown || options.quality_equal) return texts;
     texts.emplace_back(
         options.anyway

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
@@ -48,13 +49,16 @@ Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector
     if (search.search.within && search.search.within != search.search.pass)
         picture.marks.push_back({"within all", *search.search.within});
     if (search.search.fail) picture.marks.push_back({"misses", *search.search.fail});
+    std::map<double, double> by_load;
     for (const SloVerdict verdict :
          {SloVerdict::met, SloVerdict::missed, SloVerdict::within, SloVerdict::insufficient}) {
-        PictureSeries series{std::string(series_name(verdict)), {}};
+        PictureSeries series{std::string(series_name(verdict)), {}, "points"};
         for (const LoadedRun& run : runs) {
             if (run.sweep != search.directory) continue;
             const SloFinding finding = finding_on(run.result, slo);
-            if (finding.verdict != verdict || !finding.value) continue;
+            if (!finding.value) continue;
+            by_load[load_of(run.result)] = *finding.value * factor;  // the last run of a repeated load
+            if (finding.verdict != verdict) continue;
             series.points.push_back({.x = load_of(run.result),
                                      .y = *finding.value * factor,
                                      .valid = verdict != SloVerdict::insufficient,
@@ -66,7 +70,13 @@ Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector
                                                       // the same colours
     }
     const auto is_empty = [](const PictureSeries& series) { return series.points.empty(); };
-    if (std::ranges::all_of(picture.series, is_empty)) picture.series.clear();
+    if (std::ranges::all_of(picture.series, is_empty)) {
+        picture.series.clear();
+        return picture;
+    }
+    PictureSeries line{"by load", {}, "fit"};
+    for (const auto& [load, value] : by_load) line.points.push_back({.x = load, .y = value, .valid = true});
+    picture.series.push_back(std::move(line));
     return picture;
 }
 
@@ -104,7 +114,9 @@ std::string within_text(const SweepSearch& answer, const std::string& axis) {
 std::string search_text(const SweepSearch& search, const std::string& axis) {
     std::string text = fmt::format("{} runs; {}.", search.runs, search.ended);
     const bool reached = reached_saturation(search);
-    if (search.saturation) {
+    // The estimate is refuted by a higher load that kept the limits, because throughput still grew there.
+    const double kept = std::max(search.pass.value_or(0), search.within.value_or(0));
+    if (search.saturation && (axis != "concurrency" || *search.saturation >= kept)) {
         text += reached ? " By Little's law the server saturates near"
                         : " Throughput still grew with the load: by Little's law the server saturates above";
         text += fmt::format(" {} in flight.", significant(*search.saturation));

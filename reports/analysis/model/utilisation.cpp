@@ -25,16 +25,18 @@ bool is_mostly_prompts(const ReportPoint& point) {
     return prompts != point.gap->parts.end() && 2 * prompts->ms.value_or(0) > point.gap->step_ms;
 }
 
-/// Returns what a share of the peak arithmetic means.
+/// Returns what a share of the peak arithmetic means, behind a blank; empty if there is nothing to say.
 std::string_view meaning_of(double mfu, bool mostly_prompts) {
     constexpr double kComputeBound = .85;
     if (mfu > kComputeBound)
-        return "Above 85 % arithmetic is the limit: smaller formats or more GPUs help, faster memory does "
+        return " Above 85 % arithmetic is the limit: smaller formats or more GPUs help, faster memory does "
                "not.";
     if (mostly_prompts)
-        return "Prompts take most of the step, and computing them can use most of the arithmetic: a low MFU "
+        return " Prompts take most of the step, and computing them can use most of the arithmetic: a low MFU "
                "means that the kernels or the threads for prompts are slow.";
-    return "Single-digit MFU is normal while decoding, because each step reads all weights to compute few "
+    constexpr double kSingleDigit = .1;
+    if (mfu >= kSingleDigit) return "";
+    return " Single-digit MFU is normal while decoding, because each step reads all weights to compute few "
            "tokens.";
 }
 
@@ -72,7 +74,7 @@ std::string utilisation_sentence(const ReportPoint& point) {
                             point.load_label, significant(*used.mbu * 100), used.mbu_source);
     if (used.mfu)
         text += fmt::format(
-            "{}{} uses {} % of the peak arithmetic (MFU; peak: {}). {}", text.empty() ? "" : " ",
+            "{}{} uses {} % of the peak arithmetic (MFU; peak: {}).{}", text.empty() ? "" : " ",
             text.empty() ? "At " + point.load_label + " the run" : "The run", significant(*used.mfu * 100),
             used.mfu_source, meaning_of(*used.mfu, is_mostly_prompts(point)));
     return text;

@@ -34,6 +34,11 @@ Table choice_table(const ReportModel& model) {
                               one.load_label, significant(one.output_tokens_per_s),
                               significant(one.interactivity), remark_of(one)});
     }
+    const auto has_remark = [](const auto& row) { return !row.back().empty(); };
+    if (std::ranges::none_of(table.rows, has_remark)) {
+        table.columns.pop_back();
+        for (auto& row : table.rows) row.pop_back();
+    }
     return table;
 }
 

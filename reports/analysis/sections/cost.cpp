@@ -23,7 +23,7 @@ const ReportPoint* priced_run(const Configuration& configuration, const Choice& 
 Table cost_table(const ReportModel& model) {
     Table table{{{"Configuration", Align::left},
                  {"Load", Align::left},
-                 {"All on output"},
+                 {"All costs on output"},
                  {"All alike"},
                  {"Fresh input"},
                  {"Cached input"},
@@ -62,7 +62,7 @@ Table api_table(const std::vector<ApiLine>& apis) {
                  {"Output"},
                  {"At this mix"},
                  {"With writes"},
-                 {"Break-even"}},
+                 {"Break-even, billion tokens/month"}},
                 {}};
     for (const ApiLine& api : apis)
         table.rows.push_back({api.name, api.as_of, dollars(api.input), cell(api.cached), dollars(api.output),
@@ -78,8 +78,8 @@ Part apis_of(const ReportModel& model, const CostSheet& sheet) {
     return {.title = fmt::format("Beside hosted APIs, at {} : {} tokens{}", significant(sheet.input_tokens),
                                  significant(sheet.output_tokens), cached),
             .blocks = {{Paragraph{fmt::format(
-                           "{} at {} costs ${} per million tokens of this mix. Above the break-even, in "
-                           "billions of tokens per month, the deployment is cheaper. What an API charges for "
+                           "{} at {} costs ${} per million tokens of this mix. Above the break-even "
+                           "the deployment is cheaper. What an API charges for "
                            "its cache lies between no writes (at this mix) and writing all fresh input and "
                            "keeping it for the API's time to live (with writes).",
                            model.configurations[sheet.configuration].title, sheet.load_label,

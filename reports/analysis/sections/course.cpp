@@ -41,6 +41,15 @@ bool has_values(const Series& series) {
            std::ranges::all_of(series.values, [](double v) { return std::isfinite(v); });
 }
 
+/// The number of values that are of whole seconds. The last value of the requests' series may be of a part of
+/// a second, whose rate may be far off.
+std::size_t whole_seconds(const Series& series, const RunResult& run) {
+    std::size_t count = series.values.size();
+    if (series.source == "requests")
+        while (count > 1 && series.times_s[count - 1] + 1 > run.window.run_s) --count;
+    return count;
+}
+
 /// The table of a run's series. It counts every value, also where a chart shows means.
 Table series_table(const RunResult& run) {
     Table table{{{"Series", Align::left},
@@ -52,9 +61,10 @@ Table series_table(const RunResult& run) {
                 {}};
     for (const Series& series : run.series) {
         if (!has_values(series)) continue;
-        const auto [least, most] = std::minmax_element(series.values.begin(), series.values.end());
-        const double mean = std::accumulate(series.values.begin(), series.values.end(), 0.0) /
-                            static_cast<double>(series.values.size());
+        const auto end = series.values.begin() + static_cast<std::ptrdiff_t>(whole_seconds(series, run));
+        const auto [least, most] = std::minmax_element(series.values.begin(), end);
+        const double mean = std::accumulate(series.values.begin(), end, 0.0) /
+                            static_cast<double>(end - series.values.begin());
         table.rows.push_back({series.name, series.unit, significant(*least), significant(mean),
                               significant(*most), blocks_of(series)});
     }
@@ -101,7 +111,7 @@ std::vector<Section> course_sections(const ReportModel& model) {
     if (model.courses.empty()) return {};
     std::string lead = fmt::format(
         "The charts show the series of a run over time. A series of more than {} values is drawn as the "
-        "means of equal parts of its time; the table uses every value.",
+        "means of equal parts of its time; the table uses every value of a whole second.",
         kMostCoursePoints);
     if (const std::size_t all = count_runs(model); model.courses.size() < all)
         lead += fmt::format(

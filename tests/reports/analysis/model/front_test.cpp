@@ -98,10 +98,12 @@ TEST(Front, DoesNotGoOverModelsWorkloadsOrPriceBasesUnlessToldTo) {
     std::vector<Configuration> apart = all();
     const FrontNote note = place_on_fronts(apart, {});
     for (const Configuration& one : apart) EXPECT_TRUE(one.points[0].on_front) << one.name;
-    EXPECT_THAT(note.separate,
-                ElementsAre("B has another model (qwen): not compared with A.",
-                            "C has another workload (4000 in : 50 out): not compared with A.",
-                            "D has another price basis (spot, 2026-11-01): not compared with A."));
+    EXPECT_THAT(
+        note.separate,
+        ElementsAre(
+            "B has another model (qwen): not compared with A; --anyway compares them.",
+            "D has another price basis (spot, 2026-11-01): not compared with A; --anyway compares them.",
+            "C has another workload (4000 in : 50 out): not compared with A; --anyway compares them."));
     std::vector<Configuration> together = all();
     const FrontNote marked = place_on_fronts(together, {.anyway = true});
     for (std::size_t i = 1; i < together.size(); ++i)

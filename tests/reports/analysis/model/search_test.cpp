@@ -48,7 +48,10 @@ TEST(SearchPicture, holds_each_run_by_what_it_says_of_the_limit) {
     const SearchPicture picture = picture_of(search(), runs());
     ASSERT_EQ(picture.pictures.size(), 1U);
     const Picture& chart = picture.pictures.front();
-    ASSERT_EQ(chart.series.size(), 4U);
+    ASSERT_EQ(chart.series.size(), 5U);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(chart.series[i].style, "points");
+    EXPECT_EQ(chart.series[4].style, "fit") << "one line goes through the runs of all verdicts";
+    EXPECT_EQ(chart.series[4].points.size(), 4U);
     EXPECT_EQ(chart.series[0].name, "meets the limit");
     ASSERT_EQ(chart.series[0].points.size(), 2U) << "runs of another sweep are left out";
     EXPECT_EQ(chart.series[0].points[0].x, 4);
@@ -80,6 +83,10 @@ TEST(SearchText, says_what_was_shown_and_what_was_measured_within_the_limits) {
         "8 in flight is the highest load that was measured within them (ttft_p95: 0 of 640 requests miss "
         "it, the worst is at 37 % of it); 16 misses ttft_p95:500.");
     EXPECT_EQ(search_text(found, "concurrency"), "5 runs; the passing level was measured twice.");
+    found.saturation = 17.5;
+    EXPECT_THAT(search_text(found, "concurrency"), HasSubstr("saturates above 17.5 in flight"));
+    found.within = 41;
+    EXPECT_THAT(search_text(found, "concurrency"), Not(HasSubstr("saturates")));
     found.pass.reset();
     found.within = 12;
     found.certify_minutes = 3.5;

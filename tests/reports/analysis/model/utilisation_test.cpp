@@ -88,6 +88,8 @@ TEST(Utilisation, sentence_says_that_single_digits_are_normal) {
     EXPECT_THAT(utilisation_sentence(point), HasSubstr("Prompts take most of the step"));
     point.gap->parts.front().ms = 40;
     EXPECT_EQ(utilisation_sentence(point), text);
+    point.utilisation->mfu = .291;
+    EXPECT_THAT(utilisation_sentence(point), ::testing::EndsWith("datasheet)."));
     point.utilisation->mfu = .9;
     EXPECT_THAT(utilisation_sentence(point), HasSubstr("Above 85 % arithmetic is the limit"));
 }
