@@ -1,6 +1,7 @@
 #include "cli/shard.h"
 
 #include "cli/console/interrupt.h"
+#include "cli/console/print.h"
 #include "cli/options/invocation.h"
 #include "experiments/fleet/fleet.h"
 #include "experiments/session.h"
@@ -12,6 +13,7 @@ void follow(const LoadPlan& asked, const experiments::Access& access) {
     experiments::Watcher silent;
     experiments::follow(asked, access, directory_of_shard(asked),
                         {this_invocation(), silent, {interrupt.token(), interrupt.cut_off()}});
+    print(stderr, "the result of all shards is with shard 0\n");
 }
 
 }  // namespace paretoken::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -200,9 +201,13 @@ Measured measure(const Target& target, const LoadPlan& asked, const fs::path& di
 void require_valid(const Measured& measured) {
     if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
     const RunResult& result = measured.result;
-    if (result.partial)
-        throw RuntimeError(
-            fmt::format("interrupted; the partial result is in {}", measured.directory.string()));
+    if (result.partial) {
+        const auto& reasons = result.validity.reasons;
+        const auto lost = std::ranges::find(reasons, "records_lost", &Reason::check);
+        std::string why = lost == reasons.end() ? "interrupted" : lost->text;
+        if (why.ends_with('.')) why.pop_back();
+        throw RuntimeError(fmt::format("{}; the partial result is in {}", why, measured.directory.string()));
+    }
     if (result.validity.verdict != Verdict::invalid) return;
     std::string reasons;
     for (const Reason& reason : result.validity.reasons) {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
+#include "core/text/number_text.h"
 #include "reports/analysis/model/search.h"
 #include "reports/analysis/sweep/comparison.h"
 #include "reports/document/table.h"
@@ -137,7 +140,7 @@ std::string latency_of(const RunResult& result) {
         const TimeUnit unit = time_unit_for(tail && tail->value ? *tail->value : summary->mean.value_or(1));
         std::string name(metric->title);
         if (const auto comma = name.find(", from intended start"); comma != std::string::npos)
-            name = fmt::format("{}, intended", name.substr(0, comma));
+            name = fmt::format("{} from due time", name.substr(0, comma));
         table.rows.push_back(
             {fmt::format("{}, {}", name, unit.name), percentile_cell(*summary, .5, unit.per_second),
              percentile_cell(*summary, .9, unit.per_second), percentile_cell(*summary, .99, unit.per_second),
@@ -369,21 +372,72 @@ std::optional<double> knee_of(std::span<const SweepPoint> points) {
 
 }  // namespace
 
+namespace {
+
+constexpr double kMilliseconds = 1e3;
+
+/// A column of the table of a sweep.
+struct SweepColumn {
+    std::string title;
+    std::function<std::optional<double>(const SweepPoint&)> value;
+    double scale = 1;
+};
+
+/// The columns of figures: the percentiles with limits beside their limits, or else TTFT and ITL.
+std::vector<SweepColumn> sweep_columns(std::span<const SweepPoint> points) {
+    std::vector<SweepColumn> columns = {{"req/s", &SweepPoint::requests_per_s},
+                                        {"tok/s", &SweepPoint::output_tokens_per_s}};
+    std::map<std::string, double> limits;
+    for (const SweepPoint& point : points)
+        for (const auto& [key, held] : point.limits) limits.emplace(key, held.limit);
+    if (limits.size() < 2) columns.push_back({"per user", &SweepPoint::interactivity_tok_per_s});
+    for (const auto& [key, limit] : limits) {
+        const Metric* const metric = metric_named(key.substr(0, key.rfind("_p")));
+        const double scale = metric != nullptr && metric->unit == "s" ? kMilliseconds : 1;
+        columns.push_back({fmt::format("{} / {}", key, number_text(limit * scale)),
+                           [key = key](const SweepPoint& point) -> std::optional<double> {
+                               const auto found = point.limits.find(key);
+                               return found == point.limits.end() ? std::nullopt : found->second.value;
+                           },
+                           scale});
+    }
+    if (!limits.empty()) return columns;
+    for (SweepColumn& column : std::vector<SweepColumn>{{"TTFT p50", &SweepPoint::ttft_p50_s, kMilliseconds},
+                                                        {"p99 ms", &SweepPoint::ttft_p99_s, kMilliseconds},
+                                                        {"ITL p50", &SweepPoint::itl_p50_s, kMilliseconds},
+                                                        {"p99 ms", &SweepPoint::itl_p99_s, kMilliseconds}})
+        columns.push_back(std::move(column));
+    return columns;
+}
+
+/// The lines that explain the words of a sweep's table, behind its findings.
+std::string sweep_legend(std::span<const SweepPoint> points) {
+    const auto any = [&](auto&& has) { return std::ranges::any_of(points, has); };
+    std::vector<std::string> texts;
+    if (any([](const SweepPoint& point) { return point.slo == SloVerdict::within; }))
+        texts.emplace_back(
+            "within: measured within the limits, which is not shown at 99 % confidence: there are too few "
+            "independent requests, or no steady state was found; more (--num-prompts) or longer "
+            "(--duration) would show it");
+    if (any([](const SweepPoint& point) { return point.slo == SloVerdict::insufficient; }))
+        texts.emplace_back("too few: too few requests to tell anything about the limits");
+    if (any([](const SweepPoint& point) { return point.repeat > 1; }))
+        texts.emplace_back("#2: the second run of a load; ×8: with 8 times as many requests");
+    if (any([](const SweepPoint& point) { return point.interactivity_tok_per_s.has_value(); }))
+        texts.emplace_back("per user: tok/s that 90 % of the requests reach");
+    std::string text;
+    for (const std::string& one : texts) text += labelled(text.empty() ? "legend" : "", one);
+    return text;
+}
+
+}  // namespace
+
 std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& style) {
-    Table table{{{"load", Align::left},
-                 {"req/s"},
-                 {"tok/s"},
-                 {"/user"},
-                 {"TTFT ms"},
-                 {"p99"},
-                 {"ITL ms"},
-                 {"p99"},
-                 {"verdict", Align::left}},
-                {}};
-    constexpr double kMilliseconds = 1e3;
+    const std::vector<SweepColumn> columns = sweep_columns(points);
+    Table table{{{"load", Align::left}}, {}};
+    for (const SweepColumn& column : columns) table.columns.push_back({column.title});
+    table.columns.push_back({"verdict", Align::left});
     std::string notes;
-    bool within = false;
-    bool insufficient = false;
     const std::optional<double> knee = knee_of(points);
     for (const SweepPoint& point : points) {
         const std::string repeat = point.repeat > 1 ? fmt::format(" #{}", point.repeat) : "";
@@ -391,28 +445,19 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
         std::string state = point.verdict ? std::string(paretoken::name_of(*point.verdict))
                                           : std::string(name_of(point.state));
         if (point.slo)
-            state += fmt::format(
-                ", {}", point.slo == SloVerdict::insufficient ? "too few" : paretoken::name_of(*point.slo));
+            state = fmt::format(
+                "{}{}", point.verdict == Verdict::valid ? "" : state + ", ",
+                point.slo == SloVerdict::insufficient ? "too few" : paretoken::name_of(*point.slo));
         if (point.slo && knee == point.load) state += ", knee";
-        within = within || point.slo == SloVerdict::within;
-        insufficient = insufficient || point.slo == SloVerdict::insufficient;
-        table.rows.push_back(
-            {label, cell_of(point.requests_per_s), cell_of(point.output_tokens_per_s),
-             cell_of(point.interactivity_tok_per_s), cell_of(point.ttft_p50_s, kMilliseconds),
-             cell_of(point.ttft_p99_s, kMilliseconds), cell_of(point.itl_p50_s, kMilliseconds),
-             cell_of(point.itl_p99_s, kMilliseconds), state});
+        std::vector<std::string> cells{label};
+        for (const SweepColumn& column : columns) cells.push_back(cell_of(column.value(point), column.scale));
+        cells.push_back(state);
+        table.rows.push_back(std::move(cells));
         if (point.failed > 0)
             notes += labelled(label, fmt::format("{} of {} requests failed", grouped(point.failed),
                                                  grouped(point.requests)));
         if (!point.error.empty()) notes += labelled(label, printable(point.error, 300));
     }
-    if (within)
-        notes +=
-            labelled("within",
-                     "measured within the limits, which is not shown at 99 % confidence: there are too few "
-                     "independent requests, or no steady state was found; more (--num-prompts) or longer "
-                     "(--duration) would show it");
-    if (insufficient) notes += labelled("too few", "too few requests to tell anything about the limits");
     std::string text = text_of(table);
     if (style.colour) text.insert(0, "\033[1m").insert(text.find('\n'), "\033[0m");
     return text + notes;
@@ -443,7 +488,7 @@ std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style) {
         text += answer_lines(*file.search, file.axis);
         text += labelled("search", search_text(*file.search, file.axis));
     }
-    return text;
+    return text + sweep_legend(file.points);
 }
 
 std::string answer_lines(const SweepSearch& answer, const std::string& axis) {

@@ -22,10 +22,17 @@ namespace {
 
 constexpr std::size_t kColumns = 80;
 constexpr std::size_t kTextBegins = 12;
-constexpr std::size_t kMostLines = 12;
+constexpr std::size_t kMostEntries = 11;  // without the next command
 
+/// "  label     text", with the text broken into aligned lines.
 std::string line_of(std::string_view label, const std::string& text) {
-    return fmt::format("  {:{}}{}\n", label, kTextBegins - 2, printable(text, kColumns - kTextBegins));
+    constexpr std::size_t kMostText = 600;
+    std::string lines;
+    for (const std::string& line : wrapped(printable(text, kMostText), kColumns - kTextBegins)) {
+        lines += fmt::format("  {:{}}{}\n", label, kTextBegins - 2, printable(line, kColumns - kTextBegins));
+        label = "";
+    }
+    return lines;
 }
 
 std::string requests_text(const Counts& counts) {
@@ -79,24 +86,30 @@ std::string latencies_of(const RunResult& result) {
         {{"ttft", "TTFT"}, {"itl", "ITL"}, {"e2e", "E2E"}}};
     std::string rows;
     bool uncertified = false;
+    const bool open = result.open_loop();
+    const std::size_t label_width = open ? 24 : kTextBegins - 2;
+    const std::size_t cell_width = open ? 20 : 22;
     for (const auto& [tag, title] : kRows) {
-        const MetricSummary* const metric = result.metric(key_of(*headline_metric(tag, result.open_loop())));
+        const Metric* const shown = headline_metric(tag, open);
+        const MetricSummary* const metric = result.metric(key_of(*shown));
         if (metric == nullptr || metric->n == 0) continue;
         const PercentileValue* const tail = metric->at(.99);
         const TimeUnit unit =
             time_unit_for(tail != nullptr && tail->value ? *tail->value : metric->mean.value_or(1));
-        std::string line = fmt::format("  {:{}}", fmt::format("{}, {}", title, unit.name), kTextBegins - 2);
+        const std::string_view since = shown == metric_named(tag) ? "" : " from due time";
+        std::string line =
+            fmt::format("  {:{}}", fmt::format("{}{}, {}", title, since, unit.name), label_width);
         for (const double p : kShown) {
             const std::string cell = cell_of(*metric, p, unit.per_second);
-            line += cell + std::string(22 - std::min<std::size_t>(22, display_width(cell)), ' ');
+            line += cell + std::string(cell_width - std::min(cell_width, display_width(cell)), ' ');
         }
         line.erase(line.find_last_not_of(' ') + 1);
         rows += line + "\n";
         uncertified = uncertified || is_uncertified(*metric);
     }
     if (rows.empty()) return {};
-    return fmt::format("  {:{}}{:22}{:22}p99{}\n", "", kTextBegins - 2, "p50 (95 % CI)", "p95",
-                       uncertified ? "  * too few requests" : "") +
+    return fmt::format("  {:{}}{:{}}{:{}}p99{}\n", "", label_width, "p50 (95 % CI)", cell_width, "p95",
+                       cell_width, uncertified ? "  * too few requests" : "") +
            rows;
 }
 
@@ -114,7 +127,7 @@ std::string failures_text(const Counts& counts) {
     return text;
 }
 
-/// "within: ttft_p95 19.8 ms of 800 ms; about 4.7 times as many requests would decide"
+/// "within: ttft_p95 19.8 ms, limit 800 ms; 4.7 times as many requests would decide it"
 std::string slo_line(const SloResult& slo) {
     const Metric* const metric = metric_named(slo.key.substr(0, slo.key.rfind("_p")));
     const bool is_time = metric != nullptr && metric->unit == "s";
@@ -124,8 +137,16 @@ std::string slo_line(const SloResult& slo) {
     std::string text = fmt::format("{}: {} {}, limit {}", paretoken::name_of(slo.verdict), slo.key,
                                    slo.value ? amount(*slo.value) : "has no value", amount(slo.limit));
     if (!slo.shown && slo.times_enough && *slo.times_enough > 1)
-        text += fmt::format("; {:.2g} × the requests would decide", *slo.times_enough);
+        text +=
+            fmt::format("; {} times as many requests would decide it", significant(*slo.times_enough, 1, 2));
     return text;
+}
+
+/// Whether the result is partial because records are missing, such as those of a shard. Nothing was
+/// interrupted then, and the reason `records_lost` says more than the reason `partial`.
+bool has_lost_records(const RunResult& result) {
+    return std::ranges::find(result.validity.reasons, "records_lost", &Reason::check) !=
+           result.validity.reasons.end();
 }
 
 }  // namespace
@@ -165,7 +186,7 @@ std::string verdict_line(const RunResult& result, const ConsoleStyle& style) {
     std::string text = fmt::format("{} · {} · {}", printable(from.model.empty() ? from.url : from.model, 28),
                                    load_label_of(result), requests_text(result.counts));
     if (result.window.run_s > 0) text += fmt::format(" · {} s", significant(result.window.run_s));
-    if (result.partial) text += " · partial: interrupted";
+    if (result.partial) text += has_lost_records(result) ? " · partial" : " · partial: interrupted";
     return fmt::format("{}  {}\n", coloured(name, verdict, style),
                        printable(text, kColumns - name.size() - 2));
 }
@@ -186,9 +207,10 @@ std::string run_headline(const RunResult& result, const std::optional<HeadlineCo
     if (result.counts.failed > 0) lines.push_back(line_of("failures", failures_text(result.counts)));
     // The reasons of the verdict and the limits share what is left; the last line names the rest.
     std::vector<std::pair<std::string, std::string>> rest;
+    const bool lost = has_lost_records(result);
     const auto add_reasons = [&](const char* label, bool invalid) {
         for (const Reason& reason : result.validity.reasons)
-            if ((reason.severity == Verdict::invalid) == invalid)
+            if ((reason.severity == Verdict::invalid) == invalid && !(lost && reason.check == "partial"))
                 rest.emplace_back(label, fmt::format("{}: {}", reason.check, reason.text));
     };
     add_reasons("why", true);
@@ -199,7 +221,7 @@ std::string run_headline(const RunResult& result, const std::optional<HeadlineCo
                                                  result.quality->n));
     for (const std::string& alert : alert_texts(result)) rest.emplace_back("alert", alert);
     add_reasons("note", false);
-    const std::size_t room = kMostLines - 1 - std::min(kMostLines - 1, lines.size());
+    const std::size_t room = kMostEntries - std::min(kMostEntries, lines.size());
     const std::size_t shown = rest.size() <= room ? rest.size() : room > 0 ? room - 1 : 0;
     for (std::size_t i = 0; i < shown; ++i) lines.push_back(line_of(rest[i].first, rest[i].second));
     if (shown < rest.size() && room > 0)

@@ -1,5 +1,5 @@
 #pragma once
-// The closing summary of a run: at most 12 lines of 80 columns, the verdict first. run_summary()
+// The closing summary of a run: at most 12 entries, the verdict first, in lines of 80 columns. run_summary()
 // (reports/pages/console.h) has everything else. The functions are pure.
 #include <optional>
 #include <string>

@@ -71,6 +71,7 @@ class Scale(Case):
                 self.assertTrue(all(0 < s["clock_error_s"] < 1 for s in run["shards"][1:]))
                 self.matches_schema(out / "run.json", "run")
                 self.assertEqual(ended[1][1] + ended[2][1], "", "one summary")
+                self.assertIn("the result of all shards is with shard 0", ended[1][2])
                 self.assertFalse(list(self.directory.glob("out-shard-*")) + list(out.glob("shards")))
 
     def test_a_stop_rule_counts_the_tokens_of_all(self):
@@ -111,6 +112,8 @@ class Scale(Case):
                 run = run_json(out)
                 self.assertTrue(run["partial"])
                 self.assertIn("shard 1 of 2 is missing", json.dumps(run["validity"]))
+                self.assertIn("shard 1 of 2 is missing", ended[0][2])
+                self.assertNotIn("interrupted", ended[0][1] + ended[0][2])
             else:
                 self.assertIn("shard 0 is gone", ended[1][2])
             merged = self.directory / f"merged{victim}"

@@ -12,6 +12,7 @@
 #include "core/result/validity.h"
 #include "core/run/begun.h"
 #include "core/statistics.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {
@@ -97,6 +98,10 @@ std::map<std::string, std::string> without_server(std::map<std::string, std::str
 }
 
 std::string load_label_of(const RunResult& result) {
+    const auto arrivals = result.plan.find("arrivals");
+    if (result.request_rate && arrivals != result.plan.end() && arrivals->second.starts_with("trace"))
+        return fmt::format("trace, {} {}/s", significant(*result.request_rate),
+                           begins_conversations(result) ? "conv" : "req");
     return label_of(result.concurrency, result.request_rate, closed_loops_of(result),
                     begins_conversations(result));
 }
@@ -111,6 +116,8 @@ double load_of(const RunResult& result) {
 }
 
 SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned) {
+    std::map<std::string, LimitedPercentile> limits;
+    for (const SloResult& slo : result.slo) limits[slo.key] = {slo.value, slo.limit};
     return {.directory = planned.directory,
             .load_label = load_label_of(result),
             .load = planned.load,
@@ -131,6 +138,7 @@ SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned) {
             .failed = result.counts.failed,
             .verdict = result.validity.verdict,
             .slo = result.slo.empty() ? std::nullopt : std::optional(verdict_on_all(result.slo)),
+            .limits = std::move(limits),
             .note = gravest_reason(result.validity)};
 }
 

@@ -20,6 +20,14 @@ enum class PointState : std::uint8_t { pending, running, done, failed };
 std::string_view name_of(PointState state);
 std::optional<PointState> point_state_named(std::string_view name);
 
+/// A percentile that has a limit, in the metric's unit.
+struct LimitedPercentile {
+    std::optional<double> value = {};  ///< absent if it was not measured or falls among failures
+    double limit = 0;
+
+    bool operator==(const LimitedPercentile&) const = default;
+};
+
 /// A point, with the main figures of its run, which are absent until the run is done. Times are in seconds.
 struct SweepPoint {
     std::string directory = {};                    ///< path relative to the sweep's directory
@@ -45,7 +53,8 @@ struct SweepPoint {
     std::uint64_t failed = 0;                 ///< failed ones among these
     std::optional<Verdict> verdict = {};
     std::optional<SloVerdict> slo = {};  ///< verdict on all limits together; absent without limits
-    std::string note = {};               ///< first of the gravest reasons why the run is not valid
+    std::map<std::string, LimitedPercentile> limits = {};  ///< by key: "ttft_p95"
+    std::string note = {};  ///< first of the gravest reasons why the run is not valid
 
     bool operator==(const SweepPoint&) const = default;
 };

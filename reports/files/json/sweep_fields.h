@@ -5,6 +5,11 @@
 
 namespace paretoken::reports {
 
+void fields(auto& a, Is<LimitedPercentile> auto& v) {
+    a("value", v.value);
+    a.required("limit", v.limit);
+}
+
 void fields(auto& a, Is<SweepPoint> auto& v) {
     a.required("directory", v.directory);
     a("load_label", v.load_label);
@@ -13,7 +18,7 @@ void fields(auto& a, Is<SweepPoint> auto& v) {
     a.required("state", v.state);
     PARETOKEN_FIELDS(a, v, error, requests_per_s, output_tokens_per_s, interactivity_tok_per_s, ttft_p50_s,
                      ttft_p99_s, tpot_p50_s, itl_p50_s, itl_p99_s, acceptance, cached_share, requests, failed,
-                     verdict, slo, note);
+                     verdict, slo, limits, note);
 }
 
 void fields(auto& a, Is<RepeatSpread> auto& v) {

@@ -88,7 +88,7 @@ TEST(RunSummary, LeadsWithTheIntendedStartInOpenLoop) {
     r.request_rate = 4;
     const std::string text = run_summary(r);
     EXPECT_THAT(text, HasSubstr("4 req/s"));
-    EXPECT_THAT(text, HasSubstr("Time to first token, intended"));
+    EXPECT_THAT(text, HasSubstr("Time to first token from due time"));
     expect_at_most_80_columns(text);
 }
 
@@ -182,8 +182,26 @@ TEST(SweepTable, WithLimitsFailuresAndAKneeStillFitsEightyColumns) {
     points.back().requests = 600;
     const std::string text = sweep_table(points);
     expect_at_most_80_columns(text);
-    for (const char* expected : {"valid, within, knee", "too few", "missed", "12 of 600 requests failed"})
+    for (const char* expected : {"within, knee", "too few", "missed", "12 of 600 requests failed"})
         EXPECT_THAT(text, HasSubstr(expected));
+}
+
+TEST(SweepTable, ShowsThePercentilesWithLimitsBesideTheirLimits) {
+    RunResult run = sample::run(8);
+    run.slo = {{.key = "ttft_p95", .limit = .06, .value = .0383, .verdict = SloVerdict::met},
+               {.key = "tpot_p95", .limit = .012, .value = .0125, .verdict = SloVerdict::missed}};
+    const SweepPoint point = sweep_point_of(run, {.directory = "d", .load = 8, .repeat = 2});
+    EXPECT_EQ(point.limits.at("tpot_p95"), (LimitedPercentile{.0125, .012}));
+    const std::string text = sweep_summary(
+        {.axis = "concurrency",
+         .points = {point},
+         .search = SweepSearch{.slos = {"ttft_p95:60"}, .pass = 41, .saturation = 17.5, .elasticity = {.1}}});
+    expect_at_most_80_columns(text);
+    for (const char* expected :
+         {"tpot_p95 / 12  ttft_p95 / 60  verdict", "12.5", "38.3", "missed", "#2: the second run of a load"})
+        EXPECT_THAT(text, HasSubstr(expected));
+    EXPECT_THAT(text, Not(HasSubstr("saturates"))) << "a higher load was shown to meet the limits";
+    EXPECT_LT(text.find("shown"), text.find("legend"));
 }
 
 }  // namespace
