@@ -5,9 +5,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <algorithm>
 #include <cctype>
-#include <iterator>
 #include <utility>
 
 #include "core/error.h"
@@ -46,20 +44,6 @@ std::vector<std::string> options_of(const CLI::App& command) {
     return names;
 }
 
-/// The option of the command that is meant by a usual name, or else the one whose name is most alike.
-std::string meant_by(const CLI::App& command, const std::string& name) {
-    constexpr std::pair<std::string_view, const char*> kUsual[] = {
-        {"--input-tokens", "--isl"},  {"--prompt-tokens", "--isl"},    {"--input-length", "--isl"},
-        {"--users", "--concurrency"}, {"--parallel", "--concurrency"}, {"--rps", "--request-rate"},
-        {"--qps", "--request-rate"},  {"--requests", "--num-prompts"}, {"--time", "--duration"},
-        {"--output-length", "--osl"},
-    };
-    const auto* const usual = std::ranges::find(kUsual, name, [](const auto& row) { return row.first; });
-    if (usual != std::end(kUsual) && command.get_option_no_throw(usual->second) != nullptr)
-        return usual->second;
-    return nearest(name, options_of(command));
-}
-
 std::string suggestion(const std::string& name) {
     return name.empty() ? "" : fmt::format("; did you mean {}?", name);
 }
@@ -87,7 +71,7 @@ void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& a
         const std::string name = name_of(word);
         const CLI::Option* option = command->get_option_no_throw(name);
         if (option == nullptr) {
-            unknown.emplace_back(name, meant_by(*command, name));
+            unknown.emplace_back(name, nearest(name, options_of(*command)));
             const bool has_value = i + 1 < arguments.size() && !looks_like_option(arguments[i + 1]);
             if (has_value && word == name) ++i;
             continue;
