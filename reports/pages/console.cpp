@@ -140,7 +140,7 @@ std::string latency_of(const RunResult& result) {
         const TimeUnit unit = time_unit_for(tail && tail->value ? *tail->value : summary->mean.value_or(1));
         std::string name(metric->title);
         if (const auto comma = name.find(", from intended start"); comma != std::string::npos)
-            name = fmt::format("{} from due time", name.substr(0, comma));
+            name = fmt::format("{} from due", name.substr(0, comma));
         table.rows.push_back(
             {fmt::format("{}, {}", name, unit.name), percentile_cell(*summary, .5, unit.per_second),
              percentile_cell(*summary, .9, unit.per_second), percentile_cell(*summary, .99, unit.per_second),
@@ -152,6 +152,7 @@ std::string latency_of(const RunResult& result) {
     if (table.rows.empty()) return "";
     std::string text = "\n" + text_of(table, kIndent);
     if (uncertified) text += fmt::format("  * not certified: {}\n", kWhyUncertified);
+    if (result.open_loop()) text += "  from due: from the time at which the load was to send the request\n";
     if (among_failures) text += "  ∞ so many requests failed that this percentile falls among them\n";
     if (const MetricSummary* per_user = result.metric("interactivity_tok_per_s"))
         text += fmt::format("  Interactivity, tok/s per user: {} at p50, {} at p90\n",

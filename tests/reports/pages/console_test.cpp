@@ -88,7 +88,7 @@ TEST(RunSummary, LeadsWithTheIntendedStartInOpenLoop) {
     r.request_rate = 4;
     const std::string text = run_summary(r);
     EXPECT_THAT(text, HasSubstr("4 req/s"));
-    EXPECT_THAT(text, HasSubstr("Time to first token from due time"));
+    EXPECT_THAT(text, HasSubstr("Time to first token from due"));
     expect_at_most_80_columns(text);
 }
 
