@@ -60,7 +60,7 @@ struct PriceCard {
     bool power_in_rate = true;          ///< whether the hourly prices include power
     std::optional<double> utilization;  ///< share of the paid time in which the hardware serves
     std::optional<Availability> availability;
-    double ops_usd_month = 0;            ///< operation of the whole deployment; a month has 720 h
+    double ops_usd_month = 0;            ///< operation of one deployment (replica); a month has 720 h
     std::optional<Interval> price_band;  ///< factors for a report's low and high cost: [0.8, 1.25]
     std::map<std::string, ApiPrice> apis;
 

@@ -13,7 +13,9 @@
 namespace paretoken::experiments {
 namespace {
 
-constexpr std::uint64_t kSearchRuns = 16;
+constexpr std::uint64_t kSearchRuns = 24;
+constexpr std::uint64_t kLongestStep = 2;  // longer runs would only show at 99 % what the others found
+constexpr double kLeastE2eTimes = 40;      // at the highest load a request takes up to 20 times as long
 constexpr double kSearchPrecision = 1.05;
 constexpr std::uint64_t kRequestsOfCheck = 4000;
 
@@ -38,25 +40,17 @@ const reports::SweepPoint* point_at(const reports::SweepFile& file, double load)
     return last;
 }
 
-std::optional<double> e2e_mean_of(const std::filesystem::path& run) {
-    const RunResult result = reports::read_run_directory(run);
+reports::PlannedSpeed speed_of(const RunResult& result, double load) {
+    const reports::SweepPoint point = reports::sweep_point_of(result, {.load = load});
     const MetricSummary* const e2e = result.metric("e2e_s");
-    return e2e == nullptr ? std::nullopt : e2e->mean;
-}
-
-reports::PlannedSpeed speed_of(const reports::SweepFile& file, const reports::SweepPoint& point,
-                               const std::filesystem::path& directory) {
-    return {.load = point.load,
+    return {.load = load,
             .requests_per_s = point.requests_per_s.value_or(0),
             .output_tokens_per_s = point.output_tokens_per_s.value_or(0),
             .ttft_p50_s = point.ttft_p50_s,
             .ttft_p99_s = point.ttft_p99_s,
             .tpot_p50_s = point.tpot_p50_s,
-            .e2e_mean_s = e2e_mean_of(directory / point.directory),
-            .interactivity_tok_per_s = point.interactivity_tok_per_s,
-            .shown = file.search->pass == point.load,
-            .binding = file.search->binding,
-            .runs = file.search->runs};
+            .e2e_mean_s = e2e == nullptr ? std::nullopt : e2e->mean,
+            .interactivity_tok_per_s = point.interactivity_tok_per_s};
 }
 
 }  // namespace
@@ -65,8 +59,11 @@ FoundLoad highest_simulated_load(const LoadPlan& asked, Axis axis, double most,
                                  const std::filesystem::path& directory, const Invocation& invocation,
                                  const std::stop_token& stop) {
     Watcher silent;
-    SloSearchPlan search{
-        .sweep = search_plan(asked, axis, most), .precision = kSearchPrecision, .max_runs = kSearchRuns};
+    SloSearchPlan search{.sweep = search_plan(asked, axis, most),
+                         .precision = kSearchPrecision,
+                         .max_runs = kSearchRuns,
+                         .longest = kLongestStep,
+                         .least_e2e_times = kLeastE2eTimes};
     SweepPlan listed = search.sweep;
     listed.levels.clear();  // the search chooses its levels
     reports::ensure_directory(directory);
@@ -75,12 +72,19 @@ FoundLoad highest_simulated_load(const LoadPlan& asked, Axis axis, double most,
     search_levels(*target, search, file, directory, {invocation, silent, {stop, stop}});
     const auto best = file.search->within ? file.search->within : file.search->pass;
     const reports::SweepPoint* const point = best ? point_at(file, *best) : nullptr;
-    if (point != nullptr) return {.speed = speed_of(file, *point, directory)};
-    return {.why_none = file.search->binding};
+    if (point == nullptr) return {.why_none = file.search->binding};
+    FoundLoad found{.speed =
+                        speed_of(reports::read_run_directory(directory / point->directory), point->load)};
+    found.speed->shown = file.search->pass == point->load;
+    found.speed->binding = file.search->binding;
+    found.speed->runs = file.search->runs;
+    return found;
 }
 
-bool is_within_limits(const LoadPlan& asked, Axis axis, double load, const std::filesystem::path& directory,
-                      const Invocation& invocation, const std::stop_token& stop) {
+std::optional<reports::PlannedSpeed> speed_within_limits(const LoadPlan& asked, Axis axis, double load,
+                                                         const std::filesystem::path& directory,
+                                                         const Invocation& invocation,
+                                                         const std::stop_token& stop) {
     Watcher silent;
     const SweepPlan plan = search_plan(asked, axis, load);
     const auto target = target_of(plan, silent, stop);
@@ -88,7 +92,11 @@ bool is_within_limits(const LoadPlan& asked, Axis axis, double load, const std::
     at.stop.requests = std::max(usual_requests(at), kRequestsOfCheck);
     const Measured run = measure(*target, at, directory, {invocation, silent, {stop, stop}});
     require_whole(run, *target, "nothing was planned");
-    return verdict_on_all(run.result, parse_slos(at.slos)) != SloVerdict::missed;
+    const SloVerdict verdict = verdict_on_all(run.result, parse_slos(at.slos));
+    if (verdict == SloVerdict::missed) return {};
+    reports::PlannedSpeed speed = speed_of(run.result, load);
+    speed.shown = verdict == SloVerdict::met;
+    return speed;
 }
 
 }  // namespace paretoken::experiments

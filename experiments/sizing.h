@@ -24,8 +24,11 @@ FoundLoad highest_simulated_load(const LoadPlan& asked, Axis axis, double most,
                                  const std::filesystem::path& directory, const Invocation& invocation,
                                  const std::stop_token& stop);
 
-/// Returns whether a simulated run at a load is within the limits of `asked`. The run is in `directory`.
-bool is_within_limits(const LoadPlan& asked, Axis axis, double load, const std::filesystem::path& directory,
-                      const Invocation& invocation, const std::stop_token& stop);
+/// Returns the speed at a load if a simulated run there is within the limits of `asked`, else nothing. The
+/// run is in `directory`.
+std::optional<reports::PlannedSpeed> speed_within_limits(const LoadPlan& asked, Axis axis, double load,
+                                                         const std::filesystem::path& directory,
+                                                         const Invocation& invocation,
+                                                         const std::stop_token& stop);
 
 }  // namespace paretoken::experiments

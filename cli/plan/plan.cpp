@@ -218,6 +218,12 @@ void search(PlannedCell& cell, const PlanCommand& command, const reports::Demand
     cell.no_speed = found.why_none;
 }
 
+/// Sets what follows from the speed of a cell and the price of its servers.
+void set_prices_of_tokens(DeploymentPlan& plan, PlannedCell& cell) {
+    if (cell.speed && !plan.demand.users) cell.speed = reports::at_its_rate(*cell.speed, plan.lengths);
+    cell.usd_per_m_output = reports::usd_per_m_at_speed(plan, cell);
+}
+
 void price(DeploymentPlan& plan, const PlanCommand& command) {
     const std::vector<cards::PriceCard> prices =
         command.price.empty() ? cards::default_price_cards() : std::vector{cards::price_card(command.price)};
@@ -235,57 +241,58 @@ void price(DeploymentPlan& plan, const PlanCommand& command) {
             plan.price_card = card.name;
             plan.price_as_of = card.as_of;
             plan.price_basis = rate->basis;
+            plan.earning_share = cards::earning_share(card);
             break;
         }
         if (!cell.usd_per_h && !command.price.empty())
             throw UsageError(fmt::format("--price {}: the card has no price for {}; add it under \"gpus\"",
                                          command.price, cell.gpu));
-        if (cell.usd_per_h && cell.speed && cell.speed->output_tokens_per_s > 0)
-            cell.usd_per_m_output = *cell.usd_per_h / 3600 / cell.speed->output_tokens_per_s * 1e6;
     }
+    for (PlannedCell& cell : plan.cells) set_prices_of_tokens(plan, cell);
 }
 
-/// The number of replicas that a run at the demand confirms: as few as stay within the limits.
-std::uint64_t confirmed_replicas(const PlannedCell& cell, const PlanCommand& command,
-                                 const reports::Demand& demand, const RunsDirectory& runs,
-                                 const std::stop_token& stop) {
+/// Confirms the number of replicas of a cell by runs at the demand: as few as stay within the limits. If
+/// their number is another one than follows from the searched load, the load of these runs replaces that.
+void confirm_fleet(DeploymentPlan& plan, PlannedCell& cell, const PlanCommand& command,
+                   const RunsDirectory& runs, const std::stop_token& stop) {
+    const reports::Demand& demand = plan.demand;
     const double needed = demand.requests_per_s.value_or(demand.users.value_or(0));
-    const auto holds = [&](std::uint64_t replicas) {
+    const auto speed_of = [&](std::uint64_t replicas) {
         const double per_replica = needed / static_cast<double>(replicas) / demand.target_utilization;
         const double load = demand.users ? std::ceil(per_replica) : per_replica;
-        return experiments::is_within_limits(asked_of(command, cell), axis_of(demand), load,
-                                             directory_of(runs, cell) / fmt::format("check-{}", replicas),
-                                             this_invocation(), stop);
+        return experiments::speed_within_limits(asked_of(command, cell), axis_of(demand), load,
+                                                directory_of(runs, cell) / fmt::format("check-{}", replicas),
+                                                this_invocation(), stop);
     };
     std::uint64_t replicas = cell.fleet->replicas;
-    if (holds(replicas)) {
-        while (replicas > 1 && holds(replicas - 1)) --replicas;
-    } else {
-        do {
-            ++replicas;
-        } while (!holds(replicas));
+    std::optional<reports::PlannedSpeed> confirmed = speed_of(replicas);
+    while (!confirmed) confirmed = speed_of(++replicas);
+    for (bool fewer = replicas == cell.fleet->replicas && replicas > 1; fewer; fewer = replicas > 1) {
+        auto speed = speed_of(replicas - 1);
+        if (!speed) break;
+        confirmed = std::move(speed);
+        --replicas;
     }
-    return replicas;
+    if (replicas == cell.fleet->replicas) return;
+    confirmed->binding = cell.speed->binding;
+    confirmed->runs = cell.speed->runs;
+    cell.speed = confirmed;
+    set_prices_of_tokens(plan, cell);
+    cell.fleet = reports::fleet_of(plan, cell, replicas);
 }
 
 void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDirectory& runs,
                  const std::stop_token& stop) {
     if (!plan.demand.requests_per_s && !plan.demand.users) return;
-    for (PlannedCell& cell : plan.cells) {
-        if (!cell.speed || !(cell.speed->load > 0)) continue;
-        cell.fleet = reports::fleet_for(plan.demand, *cell.speed, cell.gpus());
-        set_replicas(*cell.fleet, cell.fleet->replicas, plan.demand, *cell.speed, cell.gpus(), cell.usd_per_h,
-                     plan.lengths.output_mean);
-    }
+    for (PlannedCell& cell : plan.cells)
+        if (cell.speed && cell.speed->load > 0)
+            cell.fleet = reports::fleet_of(plan, cell, reports::replicas_for(plan.demand, cell.speed->load));
     // If a confirmed number is larger than the estimate, another cell can become the best one.
     std::set<std::size_t> confirmed;
     for (plan.best = best_of(plan.cells, true);
          plan.best && plan.cells[*plan.best].fleet && confirmed.insert(*plan.best).second;
-         plan.best = best_of(plan.cells, true)) {
-        PlannedCell& best = plan.cells[*plan.best];
-        set_replicas(*best.fleet, confirmed_replicas(best, command, plan.demand, runs, stop), plan.demand,
-                     *best.speed, best.gpus(), best.usd_per_h, plan.lengths.output_mean);
-    }
+         plan.best = best_of(plan.cells, true))
+        confirm_fleet(plan, plan.cells[*plan.best], command, runs, stop);
 }
 
 /// Answers the questions of `paretoken cost` that follow from the best cell.

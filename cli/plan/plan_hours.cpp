@@ -85,7 +85,7 @@ void plan_hours(reports::DeploymentPlan& plan, const Scaling& scaling) {
         plan.price_card.empty() ? cards::PriceCard{} : cards::price_card(plan.price_card);
     const reports::ServerRates rates = server_rates(prices, cell);
     const double share = plan.demand.target_utilization;
-    const double load = reports::load_of_server(plan.demand, cell);
+    const double load = cell.speed->load;
     plan.staircase = reports::staircase_of(plan.demand.hours, load, share, rates);
     const auto [least, most] = std::ranges::minmax(plan.staircase->servers);
     const reports::ScalingRule rule{

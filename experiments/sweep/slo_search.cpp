@@ -28,13 +28,12 @@ using reports::PointState;
 using reports::SweepFile;
 using reports::SweepPoint;
 
-constexpr std::uint64_t kLongest = 8;             // times the requests of a first run
-constexpr std::uint64_t kLongestInBudget = 1024;  // where a time limit bounds the search
+constexpr std::uint64_t kLongestInBudget = 1024;  // times the requests of a first run
 
 /// The time that a search may still take.
 class TimeBudget {
   public:
-    explicit TimeBudget(std::optional<Duration> all) : left_(all) {}
+    TimeBudget(std::optional<Duration> all, std::uint64_t longest) : left_(all), without_limit_(longest) {}
 
     /// Takes the time of a run that was `longer` times as long as a first run.
     void spend(Duration time, std::uint64_t longer) {
@@ -44,13 +43,14 @@ class TimeBudget {
 
     /// Returns how many times as long as a first run the next one may be; 0 if none fits.
     std::uint64_t fitting() const {
-        if (!left_) return kLongest;
+        if (!left_) return without_limit_;
         if (longest_ <= Duration{}) return kLongestInBudget;
         return static_cast<std::uint64_t>(std::max<std::int64_t>(*left_ / longest_, 0));
     }
 
   private:
     std::optional<Duration> left_;
+    std::uint64_t without_limit_;
     Duration longest_{};  ///< longest time of a first run so far
 };
 
@@ -78,7 +78,7 @@ std::uint64_t first_rounds(const std::vector<Slo>& slos) {
 }
 
 std::unique_ptr<LevelSearch> search_of(const SloSearchPlan& plan) {
-    const std::uint64_t longest = plan.max_time ? kLongestInBudget : kLongest;
+    const std::uint64_t longest = plan.max_time ? kLongestInBudget : plan.longest;
     const std::vector<double>& levels = plan.sweep.levels;
     if (plan.ladder) return std::make_unique<LadderSearch>(levels, longest);
     return std::make_unique<KneeSearch>(KneeSearchOptions{.from = levels.front(),
@@ -123,7 +123,7 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
     std::optional<double> most_requests_per_s;
     double lowest = 0;
     std::optional<double> shortest_e2e_s;
-    TimeBudget budget(plan.max_time);
+    TimeBudget budget(plan.max_time, plan.longest);
     bool out_of_time = false;
     while (search->next()) {
         const std::uint64_t fitting = budget.fitting();
@@ -140,7 +140,13 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
                                      result.has_value());
         if (!result) {
             const TimePoint began = Clock::now();
-            result = measure_point(target, plan_of_step(plan, *step, point), file, point, directory, session);
+            LoadPlan asked = plan_of_step(plan, *step, point);
+            if (plan.sweep.axis == Axis::request_rate && asked.stop.requests)
+                asked.stop.requests =
+                    std::max(*asked.stop.requests,
+                             step->longer * static_cast<std::uint64_t>(plan.least_e2e_times * step->level *
+                                                                       shortest_e2e_s.value_or(0)));
+            result = measure_point(target, asked, file, point, directory, session);
             if (result->partial)
                 throw RuntimeError(
                     fmt::format("interrupted; the same command goes on from {}", directory.string()));

@@ -17,6 +17,10 @@ struct SloSearchPlan {
     bool ladder = false;     ///< whether all levels of `sweep` are measured first, and no others
     double precision = 1.1;  ///< KneeSearchOptions::precision
     std::uint64_t max_runs = 12;
+    std::uint64_t longest = 8;  ///< times the requests of a first run, if `max_time` does not decide
+    /// At a rate, arrivals last at least so many times as long as the median request at the lowest level. The
+    /// number in flight grows for as long as the first requests last, which looks like a queue.
+    double least_e2e_times = 0;
     /// Time limit, in virtual time for runs in virtual time: no run begins that would probably exceed it, and
     /// a run is as long as a decision needs.
     std::optional<Duration> max_time = {};

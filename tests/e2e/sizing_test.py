@@ -338,17 +338,14 @@ class Fidelity(Case):
 
 
 class Searches(Case):
-    def test_the_load_of_a_cell_is_that_of_a_search_on_its_profile(self):
+    def test_the_load_of_a_cell_is_that_of_its_search(self):
         out = self.directory / "plan"
         done, plan = planned("--model-card", "llama3-8b", "--gpu", "h100x1", "--weights", "fp8", *LOAD, *LIMITS, "--out", out)
         self.succeeds(done)
         cell = plan["cells"][0]
         self.assertGreater(cell["speed"]["load"], 1)
-        sweep = self.directory / "sweep"
-        paretoken("sweep", cell["profile"], "--virtual", "--seed", 0, "--salt", "plan", *LOAD, *LIMITS, "--request-rate", "1..100000",
-                  "--search", "slo", "--precision", 1.05, "--max-runs", 16, "--out", sweep)
-        found = json.loads((sweep / "sweep.json").read_text())["search"]
-        self.assertEqual(cell["speed"]["load"], found["within"])
+        search, = (out / "searches").glob("*/sweep.json")
+        self.assertEqual(cell["speed"]["load"], json.loads(search.read_text())["search"]["within"])
         self.matches_schema(out / "plan.json", "plan")
         self.assertTrue((out / "plan.html").read_text().startswith("<!"))
         self.assertIn("req/s", (out / "plan.md").read_text())
@@ -367,6 +364,44 @@ class Searches(Case):
                                     "--num-prompts", 4000, "--out", out))
             run = json.loads((out / "run.json").read_text())
             self.assertEqual(is_within(run), servers == replicas, servers)
+
+    def test_load_utilization_and_prices_agree_and_the_runs_are_long_enough_to_see_a_queue(self):
+        # Requests of 200 tokens take 1.6 s alone and about 8 s at the highest load, which is between 25 and 26 per second.
+        request = ["--model-card", "llama-3.1-8b", "--gpu", "h100x1", "--isl", 1000, "--osl", 200, "--slo", "ttft_p95:800"]
+        for rate, target, servers in ((50, 1, 2), (20, .8, 1), (53, 1, 3)):
+            out = self.directory / f"at-{rate}"
+            done, plan = planned(*request, "--demand", f"{rate}rps", "--target-utilization", target, "--out", out)
+            self.succeeds(done)
+            cell, = plan["cells"]
+            fleet, speed = cell["fleet"], cell["speed"]
+            self.assertEqual(fleet["replicas"], servers, rate)
+            self.assertGreater(speed["load"], 23)
+            self.assertLess(speed["load"], 26)
+            self.assertAlmostEqual(fleet["utilization"], rate / (servers * speed["load"]))
+            self.assertLessEqual(fleet["utilization"], target + 1e-9)
+            self.assertAlmostEqual(speed["output_tokens_per_s"], 200 * speed["load"])
+            self.assertAlmostEqual(cell["usd_per_m_output"], cell["usd_per_h"] / 3600 / speed["output_tokens_per_s"] * 1e6)
+            self.assertAlmostEqual(fleet["usd_per_m_output"] * fleet["utilization"], cell["usd_per_m_output"])
+            for run in (out / "searches").glob("*/rate*/run.json"):
+                run = json.loads(run.read_text())
+                if run["request_rate"] < 25:
+                    self.assertFalse(run["window"]["overloaded"], run["request_rate"])
+
+    def test_tokens_cost_more_if_the_servers_serve_for_a_part_of_the_paid_time(self):
+        card = {"schema": 1, "as_of": "2026-08-20", "currency": "USD", "source": "test", "gpus": {"h100": {"on_demand": 2}}}
+        plans = []
+        for terms in ({}, {"utilization": .5, "availability": {"mtbi_h": 9, "recovery_h": 1}}):
+            (self.directory / "prices.json").write_text(json.dumps(card | terms))
+            done, plan = planned("--model-card", "llama3-8b", "--gpu", "h100x1", *LOAD, *LIMITS, "--demand", "20rps",
+                                 "--price", self.directory / "prices.json")
+            self.succeeds(done)
+            plans.append(plan)
+        always, partly = (plan["cells"][0] for plan in plans)
+        self.assertAlmostEqual(plans[1]["prices"]["earning_share"], .45)
+        for prices in ((always, partly), (always["fleet"], partly["fleet"])):
+            self.assertAlmostEqual(prices[0]["usd_per_m_output"] / .45, prices[1]["usd_per_m_output"])
+        self.assertEqual(always["fleet"]["usd_per_month"], partly["fleet"]["usd_per_month"])
+        self.assertIn("45.0 % of the paid time", plans[1]["answer"])
 
     def test_limits_that_no_load_meets_are_named_with_what_one_request_takes(self):
         done, plan = planned("--model-card", "llama3-8b", "--gpu", "h100x1", *LOAD, "--slo", "ttft_p95:1")

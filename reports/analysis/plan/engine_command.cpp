@@ -221,7 +221,7 @@ double seconds_in_flight(const DeploymentPlan& plan, const PlannedSpeed& speed) 
 std::optional<double> requests_in_flight_target(const DeploymentPlan& plan, const PlannedCell& cell) {
     constexpr double kThousandths = 1000;
     if (!cell.speed) return {};
-    const double load = load_of_server(plan.demand, cell);
+    const double load = cell.speed->load;
     const double in_flight = plan.demand.users ? load : load * seconds_in_flight(plan, *cell.speed);
     const double target = in_flight * plan.demand.target_utilization;
     if (target >= 1) return std::floor(target);

@@ -8,6 +8,7 @@
 #include "cards/price.h"
 #include "core/formats.h"
 #include "core/statistics.h"
+#include "reports/analysis/cost/cost.h"
 
 namespace paretoken::reports {
 namespace {
@@ -83,38 +84,36 @@ void fill_sizes(PlannedCell& cell, const cards::ModelCard& model, const PlannedL
     cell.pool_tokens = cards::pool_tokens_at(model, on, cell.fit, static_cast<double>(context));
 }
 
-PlannedFleet fleet_for(const Demand& demand, const PlannedSpeed& speed, std::uint32_t gpus) {
+std::uint64_t replicas_for(const Demand& demand, double load) {
     const double needed = demand.requests_per_s.value_or(demand.users.value_or(0));
-    PlannedFleet fleet;
-    const double replicas = std::ceil(needed / (speed.load * demand.target_utilization) - 1e-9);
-    set_replicas(fleet, static_cast<std::uint64_t>(std::max(1.0, replicas)), demand, speed, gpus, {}, 0);
+    return static_cast<std::uint64_t>(
+        std::max(1.0, std::ceil(needed / (load * demand.target_utilization) - 1e-9)));
+}
+
+PlannedFleet fleet_of(const DeploymentPlan& plan, const PlannedCell& cell, std::uint64_t replicas) {
+    const PlannedSpeed& speed = *cell.speed;
+    const auto count = static_cast<double>(replicas);
+    PlannedFleet fleet{.replicas = replicas,
+                       .gpus = replicas * cell.gpus(),
+                       .utilization = mean_load(plan.demand) / (speed.load * count)};
+    if (!cell.usd_per_h) return fleet;
+    fleet.usd_per_month = *cell.usd_per_h * count * cards::kHoursPerMonth;
+    if (const auto usd = usd_per_m_at_speed(plan, cell); usd && fleet.utilization > 0)
+        fleet.usd_per_m_output = *usd / fleet.utilization;
     return fleet;
 }
 
-double load_of_server(const Demand& demand, const PlannedCell& cell) {
-    const PlannedSpeed& speed = *cell.speed;
-    if (!cell.fleet || cell.fleet->replicas == fleet_for(demand, speed, cell.gpus()).replicas)
-        return speed.load;
-    const double needed = demand.requests_per_s.value_or(demand.users.value_or(0));
-    return needed / (static_cast<double>(cell.fleet->replicas) * demand.target_utilization);
+std::optional<double> usd_per_m_at_speed(const DeploymentPlan& plan, const PlannedCell& cell) {
+    constexpr double kSecondsPerHour = 3600;
+    if (!cell.usd_per_h || !cell.speed) return {};
+    return usd_per_m_output(*cell.usd_per_h / kSecondsPerHour / plan.earning_share,
+                            cell.speed->output_tokens_per_s);
 }
 
-void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& demand,
-                  const PlannedSpeed& speed, std::uint32_t gpus, const std::optional<double>& usd_per_h,
-                  double output_tokens_per_request) {
-    constexpr double kMillion = 1e6;
-    constexpr double kSecondsPerHour = 3600;
-    const auto count = static_cast<double>(replicas);
-    fleet.replicas = replicas;
-    fleet.gpus = replicas * gpus;
-    fleet.utilization =
-        std::min(1.0, mean_load(demand) / (speed.load * count));  // a run may confirm more than the search
-    if (!usd_per_h) return;
-    fleet.usd_per_month = *usd_per_h * count * cards::kHoursPerMonth;
-    const double per_s = demand.requests_per_s
-                             ? mean_load(demand) * output_tokens_per_request
-                             : speed.output_tokens_per_s * count * std::min(1.0, fleet.utilization);
-    if (per_s > 0) fleet.usd_per_m_output = *usd_per_h * count / kSecondsPerHour / per_s * kMillion;
+PlannedSpeed at_its_rate(PlannedSpeed speed, const PlannedLengths& lengths) {
+    speed.requests_per_s = speed.load;
+    speed.output_tokens_per_s = speed.load * lengths.output_mean;
+    return speed;
 }
 
 CostGiven known_to_cost(const DeploymentPlan& plan, const PlannedCell& cell, const cards::ModelCard& model,
@@ -145,7 +144,7 @@ CostGiven known_to_cost(const DeploymentPlan& plan, const PlannedCell& cell, con
     }
     if (plan.demand.requests_per_s) add("requests_per_s", *plan.demand.requests_per_s, "demand");
     if (!cell.speed) return known;
-    const double rate = servers * cell.speed->output_tokens_per_s;
+    const double rate = servers * cell.speed->output_tokens_per_s * plan.earning_share;
     add("tokens_per_s", rate, "simulated runs");
     add("all_tokens_per_s", rate * (1 + plan.lengths.input_mean / plan.lengths.output_mean),
         "simulated runs");

@@ -43,7 +43,8 @@ struct SuggestedSettings {
     bool operator==(const SuggestedSettings&) const = default;
 };
 
-/// The highest load that one deployment (replica) carries within the limits, by simulated runs.
+/// The highest load that one deployment (replica) carries within the limits, by simulated runs. Its capacity,
+/// the number of replicas, their utilization and the price of their tokens are computed from `load` alone.
 struct PlannedSpeed {
     double load = 0;            ///< requests/s, or requests in flight
     double requests_per_s = 0;  ///< completed at that load
@@ -64,7 +65,7 @@ struct PlannedSpeed {
 struct PlannedFleet {
     std::uint64_t replicas = 0;
     std::uint64_t gpus = 0;
-    double utilization = 0;  ///< demand ÷ load that the replicas carry within the limits
+    double utilization = 0;  ///< mean demand ÷ load that the replicas carry within the limits
     std::optional<double> usd_per_month = {};
     std::optional<double> usd_per_m_output = {};
 
@@ -124,6 +125,7 @@ struct DeploymentPlan {
     std::string price_card = {};
     std::string price_as_of = {};
     std::string price_basis = {};
+    double earning_share = 1;  ///< of the price card: share of the paid time in which the servers serve
     std::vector<PlannedCell> cells = {};
     std::optional<Staircase> staircase = {};       ///< of the best cell, if the demand is by hour
     std::optional<ScaledServers> autoscaled = {};  ///< likewise
@@ -142,15 +144,15 @@ SuggestedSettings suggested_settings(const PlannedLengths& lengths, const Planne
 void fill_sizes(PlannedCell& cell, const cards::ModelCard& model, const PlannedLengths& lengths,
                 std::uint64_t context);
 
-/// The deployments that a demand needs if each carries `speed`. `gpus` is the number of GPUs of one.
-PlannedFleet fleet_for(const Demand& demand, const PlannedSpeed& speed, std::uint32_t gpus);
-/// The load that one server of a cell with a speed carries: that of its speed or, if its fleet was confirmed
-/// with another number of replicas than follows from that, the one with which this number follows.
-double load_of_server(const Demand& demand, const PlannedCell& cell);
-/// The same number of deployments with another number of replicas, and the bill by the price of one.
-void set_replicas(PlannedFleet& fleet, std::uint64_t replicas, const Demand& demand,
-                  const PlannedSpeed& speed, std::uint32_t gpus, const std::optional<double>& usd_per_h,
-                  double output_tokens_per_request);
+/// The deployments that a demand needs if each carries `load` (PlannedSpeed::load).
+std::uint64_t replicas_for(const Demand& demand, double load);
+/// So many deployments of a cell with a speed, and their bill if its price is known.
+PlannedFleet fleet_of(const DeploymentPlan& plan, const PlannedCell& cell, std::uint64_t replicas);
+/// The price of a million output tokens at the speed of a cell; nothing without price or speed.
+std::optional<double> usd_per_m_at_speed(const DeploymentPlan& plan, const PlannedCell& cell);
+/// The speed at a rate of arrivals that a server keeps up with: over time it completes as many requests as
+/// arrive, which the window of one short run shows only roughly.
+PlannedSpeed at_its_rate(PlannedSpeed speed, const PlannedLengths& lengths);
 
 /// What a cell tells `paretoken cost`. Cost, tokens and power are those of all its servers together (of one
 /// if the demand is not known), and bandwidth and arithmetic those of one.

@@ -33,6 +33,13 @@ std::string demand_text(const Demand& demand) {
         demand.hours.empty() ? "" : fmt::format(" (busiest of {} hours)", demand.hours.size()));
 }
 
+/// ", serving in 45 % of the paid time"; empty if that is always.
+std::string serving_text(const DeploymentPlan& plan) {
+    return plan.earning_share < 1
+               ? fmt::format(", serving in {} % of the paid time", significant(100 * plan.earning_share))
+               : "";
+}
+
 /// How a server divides the model beside tensor parallelism: ", PP 2, EP 8"; usually empty.
 std::string division_of(const PlannedCell& cell) {
     std::string text;
@@ -74,7 +81,7 @@ std::string fleet_answer(const DeploymentPlan& plan, const PlannedCell& cell) {
             fmt::format(", {} of {} GPUs{}", servers_text(fleet.replicas), cell.gpus(), division_of(cell));
     if (fleet.usd_per_m_output)
         text += fmt::format(", ${} per M output tokens", dollars(*fleet.usd_per_m_output));
-    return text;
+    return text + serving_text(plan);
 }
 
 std::string cell_answer(const DeploymentPlan& plan, const PlannedCell& cell) {
@@ -86,7 +93,7 @@ std::string cell_answer(const DeploymentPlan& plan, const PlannedCell& cell) {
         if (cell.usd_per_h) text += fmt::format(", ${} per hour", dollars(*cell.usd_per_h));
         if (cell.usd_per_m_output)
             text += fmt::format(", ${} per M output tokens", dollars(*cell.usd_per_m_output));
-        return text;
+        return text + serving_text(plan);
     }
     text += fmt::format("{} tokens of KV cache, {} requests of {} tokens (p99) at once",
                         whole_number(cell.pool_tokens), grouped(cell.sequences_p99),
@@ -285,9 +292,9 @@ std::vector<Section> sizing_sections(const DeploymentPlan& plan) {
                                  whole_number(plan.lengths.total_p50), whole_number(plan.lengths.total_p99))},
          {"Limits", fmt::format("{}", fmt::join(plan.slos, ", "))},
          {"Demand", plan.demand.requests_per_s || plan.demand.users ? demand_text(plan.demand) : ""},
-         {"Prices", plan.price_card.empty()
-                        ? ""
-                        : fmt::format("{} of {}, {}", plan.price_card, plan.price_as_of, plan.price_basis)}}};
+         {"Prices", plan.price_card.empty() ? ""
+                                            : fmt::format("{} of {}, {}{}", plan.price_card, plan.price_as_of,
+                                                          plan.price_basis, serving_text(plan))}}};
     answer.blocks.push_back({std::move(asked)});
     sections.push_back(std::move(answer));
     Facts remarks;

@@ -156,8 +156,10 @@ std::string sizing_json(const DeploymentPlan& plan) {
     put(demand, "users", plan.demand.users);
     json["demand"] = std::move(demand);
     if (!plan.price_card.empty())
-        json["prices"] = {
-            {"card", plan.price_card}, {"as_of", plan.price_as_of}, {"basis", plan.price_basis}};
+        json["prices"] = {{"card", plan.price_card},
+                          {"as_of", plan.price_as_of},
+                          {"basis", plan.price_basis},
+                          {"earning_share", plan.earning_share}};
     json["cells"] = OrderedJson::array();
     for (const PlannedCell& cell : plan.cells) json["cells"].push_back(cell_json(plan, cell));
     put(json, "best", plan.best);

@@ -51,8 +51,10 @@ TEST(Plan, LengthsAreThoseOfWholeRequests) {
 TEST(Plan, TheFewestReplicasCarryTheDemandAndOneFewerDoesNot) {
     for (const double rate : {.5, 9.9, 10.0, 10.1, 55.0, 1000.0})
         for (const double target : {.3, .7, 1.0}) {
-            const Demand demand{.requests_per_s = rate, .target_utilization = target};
-            const PlannedFleet fleet = fleet_for(demand, {.load = 10}, 4);
+            DeploymentPlan plan = plan_with({cell_on("h100-sxm", 4, 2)});
+            plan.demand = {.requests_per_s = rate, .target_utilization = target};
+            plan.cells.front().speed = PlannedSpeed{.load = 10};
+            const PlannedFleet fleet = fleet_of(plan, plan.cells.front(), replicas_for(plan.demand, 10));
             const auto replicas = static_cast<double>(fleet.replicas);
             EXPECT_GE(replicas * 10 * target, rate * (1 - 1e-9));
             EXPECT_LT((replicas - 1) * 10 * target, rate);
@@ -84,22 +86,56 @@ TEST(Plan, AnswersQuestionsOfCostForAllServersTogether) {
     EXPECT_EQ(json.at("decisions").at(0).at("inputs").at("usd_per_h").at("source"), "price card");
 }
 
+DeploymentPlan plan_with_speed(const Demand& demand) {
+    DeploymentPlan plan = plan_with({cell_on("h100-sxm", 1, 2)});
+    plan.demand = demand;
+    plan.cells.front().speed = at_its_rate({.load = 10}, plan.lengths);
+    return plan;
+}
+
 TEST(Plan, TheBillIsThatOfEveryGpuAroundTheClock) {
-    const Demand demand{.requests_per_s = 20};
-    PlannedFleet fleet = fleet_for(demand, {.load = 10}, 1);
-    set_replicas(fleet, 3, demand, {.load = 10}, 1, 2.0, 50);
+    const DeploymentPlan plan = plan_with_speed({.requests_per_s = 20});
+    const PlannedFleet fleet = fleet_of(plan, plan.cells.front(), 3);
     EXPECT_DOUBLE_EQ(*fleet.usd_per_month, 3 * 2 * 720);
-    EXPECT_DOUBLE_EQ(*fleet.usd_per_m_output, 6.0 / 3600 / (20 * 50) * 1e6);
+    EXPECT_DOUBLE_EQ(*fleet.usd_per_m_output, 6.0 / 3600 / (20 * 100) * 1e6);
     EXPECT_NEAR(fleet.utilization, 2. / 3, 1e-9);
 }
 
 TEST(Plan, ADemandByHourIsPlannedForTheBusiestAndBilledForTheMean) {
-    const Demand demand{.requests_per_s = 40, .hours = {40, 10, 10}};
-    PlannedFleet fleet = fleet_for(demand, {.load = 10}, 1);
-    EXPECT_EQ(fleet.replicas, 4U);
-    set_replicas(fleet, 4, demand, {.load = 10}, 1, 2.0, 50);
+    const DeploymentPlan plan = plan_with_speed({.requests_per_s = 40, .hours = {40, 10, 10}});
+    EXPECT_EQ(replicas_for(plan.demand, 10), 4U);
+    const PlannedFleet fleet = fleet_of(plan, plan.cells.front(), 4);
     EXPECT_NEAR(fleet.utilization, .5, 1e-9);
-    EXPECT_DOUBLE_EQ(*fleet.usd_per_m_output, 8.0 / 3600 / (20 * 50) * 1e6);
+    EXPECT_DOUBLE_EQ(*fleet.usd_per_m_output, 8.0 / 3600 / (20 * 100) * 1e6);
+}
+
+TEST(Plan, LoadUtilizationAndPriceOfTokensAgree) {
+    DeploymentPlan plan = plan_with_speed({.requests_per_s = 25});
+    PlannedCell& cell = plan.cells.front();
+    cell.speed->output_tokens_per_s = 930;  // as the window of a short run may say
+    cell.speed = at_its_rate(*cell.speed, plan.lengths);
+    EXPECT_DOUBLE_EQ(cell.speed->output_tokens_per_s, 10 * 100);
+    EXPECT_DOUBLE_EQ(usd_per_m_at_speed(plan, cell).value(), 2.0 / 3600 / 1000 * 1e6);
+    const PlannedFleet fleet = fleet_of(plan, cell, 3);
+    EXPECT_DOUBLE_EQ(*fleet.usd_per_m_output * fleet.utilization, usd_per_m_at_speed(plan, cell).value());
+    EXPECT_GT(fleet_of(plan, cell, 2).utilization, 1) << "a share of more than all is not hidden";
+}
+
+TEST(Plan, TokensCostMoreIfTheServersServeForAPartOfThePaidTime) {
+    DeploymentPlan plan = plan_with_speed({.requests_per_s = 20});
+    const PlannedCell& cell = plan.cells.front();
+    const PlannedFleet always = fleet_of(plan, cell, 2);
+    plan.earning_share = .45;
+    const PlannedFleet partly = fleet_of(plan, cell, 2);
+    EXPECT_DOUBLE_EQ(*partly.usd_per_m_output, *always.usd_per_m_output / .45);
+    EXPECT_EQ(partly.usd_per_month, always.usd_per_month);
+    EXPECT_DOUBLE_EQ(
+        known_to_cost(plan, cell, cards::model_card("llama-3.1-8b"), {}).numbers.at("tokens_per_s").value,
+        450);
+    plan.cells.front().fleet = partly;
+    EXPECT_THAT(answer_of(plan), HasSubstr("serving in 45.0 % of the paid time"));
+    plan.price_card = "mine";
+    EXPECT_EQ(nlohmann::json::parse(sizing_json(plan)).at("prices").at("earning_share"), .45);
 }
 
 TEST(Plan, TheBestCellIsTheCheapestThatCarriesTheDemand) {
@@ -281,18 +317,14 @@ TEST(Plan, TheTargetOfAnAutoscalerFollowsFromTheMeanTimeOfARequestAndMayBeBelowO
     EXPECT_EQ(requests_in_flight_target(plan, cell), .001) << "Kubernetes has no smaller number";
 }
 
-TEST(Plan, TheLoadOfAServerIsTheOneWithWhichTheConfirmedNumberOfServersFollows) {
+TEST(Plan, TheBusiestHourHasTheReplicasThatWereConfirmed) {
     for (const double target : {.3, .6, 1.0})
         for (std::uint64_t replicas = 1; replicas < 30; ++replicas) {
             const Demand demand{.requests_per_s = 47, .target_utilization = target};
-            PlannedCell cell = cell_on("h100-sxm", 1, 3);
-            cell.speed = PlannedSpeed{.load = 7};
-            cell.fleet = PlannedFleet{.replicas = replicas};
-            const double load = load_of_server(demand, cell);
-            EXPECT_EQ(fleet_for(demand, {.load = load}, 1).replicas, replicas);
+            const double load =
+                47 / (static_cast<double>(replicas) * target);  // of the run that confirmed it
+            EXPECT_EQ(replicas_for(demand, load), replicas);
             EXPECT_EQ(staircase_of({47, 47}, load, target, {}).servers.back(), replicas);
-            cell.fleet = fleet_for(demand, *cell.speed, 1);
-            EXPECT_EQ(load_of_server(demand, cell), 7) << "the number follows from the searched load";
         }
 }
 
