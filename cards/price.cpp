@@ -146,6 +146,8 @@ void read_terms(PriceCard& card, const JsonCursor& root) {
 
 using Entry = std::map<std::string, PricedItem>::value_type;
 
+constexpr double kHour = 3600;  // seconds
+
 /// The card's entry for a GPU, which may have any of the GPU's names.
 const Entry* gpu_entry(const PriceCard& card, const std::string& hardware) {
     const auto known = find_gpu(hardware);
@@ -365,19 +367,20 @@ double api_usd_per_m(const ApiPrice& api, double fresh, double cached, double ou
     return (api.input * fresh + read * cached + api.output * output) / (fresh + cached + output);
 }
 
+std::optional<double> usd_per_m_written(const ApiPrice& api, double kept_s) {
+    const bool for_an_hour = api.cache_write_1h && (kept_s >= kHour || !api.cache_write);
+    return for_an_hour ? api.cache_write_1h : api.cache_write;
+}
+
 std::optional<double> api_usd_per_m_with_writes(const ApiPrice& api, double fresh, double cached,
                                                 double output, double prompt_tokens) {
-    constexpr double kHour = 3600;
     if ((!api.cache_write && !api.cache_write_1h && !api.storage_m_tok_h) || cached <= 0 ||
         !caches_prompts_of(api, prompt_tokens))
         return std::nullopt;
     const double kept_s = api.ttl_s.value_or(kHour);
     ApiPrice written = api;
-    if (api.cache_write_1h && (kept_s >= kHour || !api.cache_write))
-        written.input = *api.cache_write_1h;
-    else
-        written.input = api.cache_write.value_or(api.input);
-    written.input += api.storage_m_tok_h.value_or(0) * kept_s / kHour;
+    written.input =
+        usd_per_m_written(api, kept_s).value_or(api.input) + api.storage_m_tok_h.value_or(0) * kept_s / kHour;
     written.cache_read = api.cache_read.value_or(api.input);
     return api_usd_per_m(written, fresh, cached, output, prompt_tokens);
 }

@@ -130,6 +130,9 @@ std::optional<double> api_usd_per_m_with_writes(const ApiPrice& api, double fres
 
 bool caches_prompts_of(const ApiPrice& api, double prompt_tokens);
 
+/// The dollars per million tokens written to a cache that keeps them for `kept_s`; nothing without a price.
+std::optional<double> usd_per_m_written(const ApiPrice& api, double kept_s);
+
 /// The cards that a report uses when the user named none: cloud GPUs and a plain CPU machine.
 std::vector<PriceCard> default_price_cards();
 

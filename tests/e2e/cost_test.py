@@ -49,6 +49,36 @@ class Costs(Case):
         self.assertAlmostEqual(answer["figures"]["requests"], (3.75 - 0.3) / (6 - 0.3))
         self.assertEqual(answer["verdict"], "caching pays from the first request on")
 
+    def test_a_prompt_that_an_api_does_not_cache_costs_as_much_as_without_a_cache(self):
+        for arguments in (["shared-prefix", "--requests", 10000, "--tokens", 2000],
+                          ["compression", "--tokens", 2000, "--kept", .4, "--compressor", .2, "--hit", .9],
+                          ["api-month", "--users", 10, "--conversations", 2, "--message", 100, "--answer", 200, "--hit", .9]):
+            for api, caches in (("claude-haiku-4.5", False), ("claude-sonnet-4.6", arguments[0] != "api-month")):
+                with self.subTest((arguments[0], api)):
+                    answer = json.loads(self.succeeds(paretoken("cost", *arguments, "--api", api, "--json")).stdout)
+                    inputs = {name: number["value"] for name, number in answer["inputs"].items()}
+                    figures = answer["figures"]
+                    read = inputs.get("read", inputs["base"] * inputs.get("cached_ratio", 0))
+                    self.assertAlmostEqual(read, inputs["base"] * (.1 if caches else 1))
+                    if arguments[0] == "shared-prefix" and not caches:
+                        self.assertAlmostEqual(figures["without"], 20)
+                        self.assertAlmostEqual(figures["most_writes"], 20)
+                    self.assertEqual("too short" in answer.get("verdict", ""), not caches and arguments[0] != "compression")
+
+    def test_a_cache_pays_exactly_where_its_bill_is_lower(self):
+        for write in (1, 2, 3, 4):
+            for read in (0, 1, 2, 3):
+                done = paretoken("cost", "prompt-cache", "--write", write, "--read", read, "--base", 2)
+                saved = {count: 2 * count - write - (count - 1) * read for count in range(1, 50)}
+                with self.subTest((write, read)):
+                    self.assertEqual(done.returncode != 0, max(saved.values()) <= 0)
+                    if saved[49] > 0:
+                        first = next(count for count in saved if saved[count] >= 0)
+                        first = f"from {first} requests on" if "requests on" in done.stdout else "from the first request on"
+                        self.assertIn(first, done.stdout)
+                    elif saved[1] > 0:
+                        self.assertIn("for fewer requests only", done.stdout)
+
     def test_hedging_takes_the_times_of_a_run(self):
         run = self.directory / "run"
         self.measures(paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", "--isl", "lognormal:mean=512,cv=2", "--osl", 16,
@@ -65,7 +95,14 @@ class Costs(Case):
         for arguments, words in (
                 (["per-million", "--usd-per-h", 3.5, "--tokens-per-s", 0], ["--tokens-per-s", "above 0"]),
                 (["split", "--usd-per-h", 3.5, "--tokens-per-s", 10, "--mix", "eight"], ["--mix", "8:1"]),
-                (["prompt-cache", "--write", 1, "--read", 3, "--base", 3], ["--read", "never pays"]),
+                (["prompt-cache", "--write", 3, "--read", 3, "--base", 3], ["--read", "never pays"]),
+                (["month", "--users", 9, "--conversations", 2, "--answer", 200, "--usd-per-h", 3, "--tokens-per-s", 9, "--peak", .5],
+                 ["--peak", "at least 1"]),
+                (["month", "--users", 9, "--conversations", 2, "--answer", 200, "--usd-per-h", 3, "--tokens-per-s", 9, "--turns", .5],
+                 ["--turns", "at least 1"]),
+                (["api-month", "--users", 9, "--conversations", 2, "--message", 1, "--answer", 100000, "--turns", .1, "--api",
+                  "claude-sonnet-4.6"], ["--turns", "at least 1"]),
+                (["shared-prefix", "--requests", .5, "--tokens", 9, "--api", "claude-sonnet-4.6"], ["--requests", "at least 1"]),
                 (["per-million", "--usd-per-h", "nan", "--tokens-per-s", 10], ["--usd-per-h", "nan", "1e-12 to 1e+15"]),
                 (["per-million", "--usd-per-h", "1e300", "--tokens-per-s", 10], ["--usd-per-h", "1e300"]),
                 (["energy", "--watts", 1, "--tokens-per-s", 1, "--usd-per-kwh", "-1"], ["--usd-per-kwh", "-1"]),

@@ -39,6 +39,7 @@ namespace {
 
 using enum CostInput::Takes;
 using Api = cards::ApiPrice;
+using Numbers = std::map<std::string, CostValue>;
 using Formula = CostQuestion::Formula;
 
 // Inputs, formulas and words of several questions.
@@ -47,19 +48,21 @@ constexpr CostInput kUsdPerHour{"usd_per_h", "Price of the whole deployment per 
 constexpr CostInput kRate{"tokens_per_s", "Tokens per second of the whole deployment", positive};
 constexpr CostInput kHit{"hit", "Share of input tokens that come from a cache", share, 0};
 constexpr CostInput kCachedRatio{"cached_ratio", "Price of a cached input token ÷ price of a fresh one", amount, .1,
-                                 [](const Api& api) {
-                                     return api.cache_read && api.input > 0
-                                                ? std::optional(*api.cache_read / api.input)
-                                                : std::nullopt;
+                                 [](const Api& api, const Numbers&) {
+                                     return std::optional(api.cache_read.value_or(api.input) / api.input);
                                  }};
 constexpr CostInput kBase{"base", "Dollars per million input tokens that are not cached", amount, {},
-                          [](const Api& api) { return std::optional(api.input); }};
+                          [](const Api& api, const Numbers&) { return std::optional(api.input); }};
 constexpr CostInput kRead{"read", "Dollars per million tokens read from the cache", amount, {},
-                          [](const Api& api) { return api.cache_read; }};
+                          [](const Api& api, const Numbers&) { return api.cache_read; }};
 constexpr CostInput kWrite{"write", "Dollars per million tokens written to the cache", amount, {},
-                           [](const Api& api) { return api.cache_write; }};
+                           [](const Api& api, const Numbers& given) {
+                               const auto ttl = given.find("ttl_s");
+                               return ttl == given.end() ? api.cache_write
+                                                         : cards::usd_per_m_written(api, ttl->second.value);
+                           }};
 constexpr CostInput kWrite1h{"write_1h", "Dollars per million tokens written for an hour", amount, {},
-                             [](const Api& api) { return api.cache_write_1h; }};
+                             [](const Api& api, const Numbers&) { return api.cache_write_1h; }};
 constexpr CostInput kParameters{"billion_parameters", "Parameters that a step reads, in billions", positive};
 constexpr CostInput kBits{"bits", "Bits of each parameter", positive, 16};
 constexpr CostInput kBandwidth{"gb_per_s", "Memory bandwidth of all GPUs", positive};
@@ -73,13 +76,14 @@ constexpr CostInput kPrefill{"prefill_ms_per_1k", "Time of the prefill of 1000 t
 constexpr CostInput kPerToken{"ms_per_token", "Time of one output token in ms"};
 constexpr CostInput kUsers{"users", "Users of the service", positive};
 constexpr CostInput kConversations{"conversations", "Conversations of a user per day", positive};
-constexpr CostInput kTurns{"turns", "Requests of a conversation, each with all before it", positive, 1};
+constexpr CostInput kTurns{"turns", "Requests of a conversation, each with all before it", from_one, 1};
 constexpr CostInput kAnswer{"answer", "Tokens of an answer", positive};
 constexpr CostInput kRetries{"retries", "Share of the requests that are sent once more", amount, 0};
 constexpr Formula kTokensPerPass{
     "tokens_per_pass", "if(acceptance < 1, (1 - acceptance^(drafts + 1)) / (1 - acceptance), drafts + 1)"};
 constexpr Formula kPerMonth{"per_month", "users * conversations * 30 * (1 + retries)"};
 constexpr Formula kOutputTokens{"output_tokens", "per_month * turns * answer"};
+constexpr const char* kInputPerTurn = "system + message * (turns + 1) / 2 + answer * (turns - 1) / 2";
 constexpr const char* kTtlPrices =
     "${usd_5m:4} per million tokens of the prefix with writes for 5 minutes, ${usd_1h:4} with writes for an hour, "
     "${base:4} without";
@@ -138,7 +142,8 @@ const std::vector<CostQuestion>& cost_questions() {
          {{"", "{rate:1} tok/s"}}},
         {"split", "Prices of fresh input, cached input and output tokens that together cover the cost",
          {kUsdPerHour, {"tokens_per_s", "Input and output tokens per second together", positive, {}, nullptr, "all_tokens_per_s"},
-          {"ratio", "Price of an output token ÷ price of a fresh input token", amount, 4}, kHit, kCachedRatio,
+          {"ratio", "Price of an output token ÷ price of a fresh input token", amount, 4,
+           [](const Api& api, const Numbers&) { return std::optional(api.output / api.input); }}, kHit, kCachedRatio,
           {"mix", "Ratio of input tokens to output tokens", ratio, 8}},
          {{"weight", "(mix * (1 - hit + cached_ratio * hit) + ratio) / (1 + mix)"},
           {"fresh", "usd_per_h / 3600 * 1e6 / (weight * tokens_per_s)"},
@@ -180,12 +185,16 @@ const std::vector<CostQuestion>& cost_questions() {
           {"", "it never pays"}}},
         {"prompt-cache", "Number of requests from which caching their common prompt is cheaper",
          {kWrite, kRead, kBase},
-         {{"requests", "(write - read) / (base - read)"}, {"paying", "max(1, ceil(requests))"}},
-         {{"requests > 1", "break-even at {requests:4} requests", "caching pays from {paying:0} requests on"},
+         {{"requests", "if((read < base) + (read > base), (write - read) / (base - read), 0)"},
+          {"paying", "max(1, ceil(requests))"}},
+         {{"read > base", "break-even at {requests:4} requests",
+           "caching pays for fewer requests only, because a read costs more than the prompt without a cache"},
+          {"requests > 1", "break-even at {requests:4} requests", "caching pays from {paying:0} requests on"},
           {"requests > 0", "break-even at {requests:4} requests", "caching pays from the first request on"},
           {"", "no break-even",
-           "a write costs no more than a read, so that caching pays from the first request on"}},
-         {{"read >= base", "--read must be below --base: such a cache never pays"}}},
+           "a write costs less than the prompt without a cache, so that caching pays from the first request on"}},
+         {{"(read >= base) * (write >= base)",
+           "--read or --write must be below --base: such a cache never pays"}}},
         {"cache-ttl", "Price of a shared prefix with cache writes for 5 minutes and for an hour",
          {{"requests_per_h", "Requests per hour that begin with the prefix, at random times"}, kWrite, kWrite1h,
           kRead, kBase},
@@ -195,16 +204,16 @@ const std::vector<CostQuestion>& cost_questions() {
           {"usd_5m <= usd_1h", kTtlPrices, "write for 5 minutes"},
           {"", kTtlPrices, "write for an hour"}}},
         {"shared-prefix", "A day's bill for a prefix that many requests share, with and without a cache",
-         {{"requests", "Requests per day that begin with the prefix"}, {"tokens", "Tokens of the prefix"},
-          kWrite, kRead, kBase,
+         {{"requests", "Requests per day that begin with the prefix", from_one}, {"tokens", "Tokens of the prefix"},
           {"ttl_s", "Seconds that the cache keeps the prefix; 3600 with an hour's writes", positive, 300,
-           [](const Api& api) { return api.ttl_s; }}},
+           [](const Api& api, const Numbers&) { return api.ttl_s; }}, kWrite, kRead, kBase},
          {{"without", "requests * tokens * base / 1e6"}, {"writes", "min(requests, ceil(86400 / ttl_s))"},
           {"one_write", "(write + (requests - 1) * read) * tokens / 1e6"},
           {"most_writes", "(writes * write + (requests - writes) * read) * tokens / 1e6"}},
-         {{"", "${without:2} a day without the cache, ${one_write:4} with one write, ${most_writes:4} with "
+         {{"caches < 1", "${without:2} a day", "a prompt of {tokens:0} tokens is too short for the API's cache"},
+          {"", "${without:2} a day without the cache, ${one_write:4} with one write, ${most_writes:4} with "
                "{writes:0} writes"}},
-         {{"requests < 1", "--requests must be at least 1"}}},
+         {}, nullptr, nullptr, "tokens"},
         {"prefix-hits", "Time that a cache of prefixes saves in each request",
          {kInput, kOutput, kHit, kPrefill, kPerToken},
          {{"without_ms", "input / 1000 * prefill_ms_per_1k"}, {"prefill_ms", "without_ms * (1 - hit)"},
@@ -234,14 +243,16 @@ const std::vector<CostQuestion>& cost_questions() {
          {{"usd_as_it_is", "tokens * base * (1 - hit + cached_ratio * hit) / 1e6"},
           {"usd", "tokens * (compressor + kept * base) / 1e6"}, {"times", "usd_as_it_is / usd"}},
          {{"times > 1", "${usd:4} instead of ${usd_as_it_is:4}, {times:3} times cheaper"},
-          {"", "${usd:4} instead of ${usd_as_it_is:4}", "compression does not pay"}}},
+          {"", "${usd:4} instead of ${usd_as_it_is:4}", "compression does not pay"}},
+         {}, nullptr, nullptr, "tokens"},
         {"cascade", "Mean price if a share of the requests is passed on to a more expensive model",
          {{"cheap", "Price of the cheap model"}, {"dear", "Price of the expensive model"},
           {"escalated", "Share of requests that are passed on to the expensive model", share},
           {"pays_both", "The cheap model answers the escalated requests first, and is paid for them", flag, 0}},
          {{"usd", "(1 - escalated * (1 - pays_both)) * cheap + escalated * dear"},
           {"times_cheaper", "dear / usd"}},
-         {{"", "${usd:2}, {times_cheaper:3} times cheaper"}},
+         {{"times_cheaper > 1", "${usd:2}, {times_cheaper:3} times cheaper"},
+          {"", "${usd:2} instead of ${dear:2}", "the cascade does not pay"}},
          {{"usd <= 0", "the price must be above 0"}}},
         {"hedging", "Tail of the time to first token if slow requests are sent a second time",
          {{"after", "Percentile of a run's times, from 0 to 1, after which this is done", share, .95}},
@@ -253,7 +264,7 @@ const std::vector<CostQuestion>& cost_questions() {
          {}, nullptr, add_hedging},
         {"capacity", "Number of GPUs for a request rate if each serves one request at a time (Little's law)",
          {{"requests_per_s", "Requests per second"}, kInput, kOutput, kHit, kPrefill, kPerToken,
-          {"headroom", "Factor by which the requests in flight are multiplied as a reserve", amount, 1.2}},
+          {"headroom", "Factor by which the requests in flight are multiplied as a reserve", from_one, 1.2}},
          {{"s_per_request", "(input * (1 - hit) / 1000 * prefill_ms_per_1k + output * ms_per_token) / 1000"},
           {"in_flight", "requests_per_s * s_per_request"}, {"reserved", "in_flight * headroom"},
           {"gpus", "ceil(reserved)"}},
@@ -263,7 +274,7 @@ const std::vector<CostQuestion>& cost_questions() {
         {"month", "How busy own servers are, and a month's bill, by the users that they have",
          {kUsers, kConversations, kTurns, kAnswer, kRetries, {"usd_per_h", "Price of one server per hour"},
           {"tokens_per_s", "Output tokens per second of one server", positive},
-          {"peak", "Load of the busiest hour ÷ mean load", positive, 1},
+          {"peak", "Load of the busiest hour ÷ mean load", from_one, 1},
           {"target_utilization", "Share of a server's rate that may be used", positive, .7}},
          {kPerMonth, kOutputTokens, {"mean_tokens_per_s", "output_tokens / (720 * 3600)"},
           {"servers", "max(1, ceil(mean_tokens_per_s * peak / tokens_per_s / target_utilization))"},
@@ -276,14 +287,17 @@ const std::vector<CostQuestion>& cost_questions() {
          {kUsers, kConversations, kTurns, {"system", "Tokens of the system prompt", amount, 0},
           {"message", "Tokens of a user's message"}, kAnswer, kRetries, kHit, kBase, kRead,
           {"output_price", "Dollars per million output tokens", amount, {},
-           [](const Api& api) { return std::optional(api.output); }}},
+           [](const Api& api, const Numbers&) { return std::optional(api.output); }}},
          {kPerMonth, kOutputTokens,
-          {"input_per_turn", "system + message * (turns + 1) / 2 + answer * (turns - 1) / 2"},
+          {"input_per_turn", kInputPerTurn},
           {"input_tokens", "per_month * turns * input_per_turn"},
           {"usd", "(input_tokens * ((1 - hit) * base + hit * read) + output_tokens * output_price) / 1e6"},
           {"usd_without", "(input_tokens * base + output_tokens * output_price) / 1e6"},
           {"usd_per_user", "usd / users"}},
-         {{"", "${usd:2} a month, ${usd_per_user:4} per user, ${usd_without:2} without the cache"}}},
+         {{"caches < 1", "${usd:2} a month, ${usd_per_user:4} per user",
+           "prompts of {input_per_turn:0} tokens on average are too short for the API's cache"},
+          {"", "${usd:2} a month, ${usd_per_user:4} per user, ${usd_without:2} without the cache"}},
+         {}, nullptr, nullptr, kInputPerTurn},
         {"self-host", "Number of tokens per month from which a deployment is cheaper than an API",
          {{"usd_per_month", "Price of the whole deployment per month of 720 h"},
           {"api_usd_per_m", "The API's dollars per million tokens", positive},
@@ -321,26 +335,58 @@ std::string CostAnswer::text() const {
     return result + (result.empty() || verdict.empty() ? "" : ": ") + verdict;
 }
 
+namespace {
+
+void require_in_range(const CostInput& input, double value) {
+    if (input.takes == positive && !(value > 0))
+        throw UsageError(fmt::format("{} must be above 0", input.option()));
+    if (input.takes == from_one && !(value >= 1))
+        throw UsageError(fmt::format("{} must be at least 1", input.option()));
+    if (input.takes == share && value > 1)
+        throw UsageError(fmt::format("{} is a share: at most 1", input.option()));
+}
+
+/// The API whose cache costs as much as fresh input, for prompts that it does not cache.
+Api without_cache(Api api, const Numbers& given) {
+    if (const auto base = given.find("base"); base != given.end()) api.input = base->second.value;
+    api.cache_read = api.cache_write = api.cache_write_1h = api.input;
+    return api;
+}
+
+std::map<std::string, double> values_of(const Numbers& numbers) {
+    std::map<std::string, double> values;
+    for (const auto& [name, number] : numbers) values[name] = number.value;
+    return values;
+}
+
+}  // namespace
+
 CostAnswer answer_of(const CostQuestion& question, CostGiven given) {
     CostAnswer answer{.question = &question};
-    for (const CostInput& input : question.inputs) {
-        if (const auto price = given.api && input.of_api != nullptr ? input.of_api(*given.api) : std::nullopt)
-            given.numbers.try_emplace(input.name, CostValue{*price, "api:" + given.api_name});
+    const auto take = [&](const CostInput& input) {
+        const auto price =
+            given.api && input.of_api != nullptr ? input.of_api(*given.api, given.numbers) : std::nullopt;
+        if (price) given.numbers.try_emplace(input.name, CostValue{*price, "api:" + given.api_name});
         if (!given.numbers.contains(input.name) && !input.otherwise)
             throw UsageError(fmt::format("{} is required; see --help", input.option()));
-        const auto& [value, source] =
+        const CostValue& number =
             given.numbers.try_emplace(input.name, CostValue{input.otherwise.value_or(0), "default"})
                 .first->second;
-        if (input.takes == positive && !(value > 0))
-            throw UsageError(fmt::format("{} must be above 0", input.option()));
-        if (input.takes == share && value > 1)
-            throw UsageError(fmt::format("{} is a share: at most 1", input.option()));
-        answer.inputs[input.name] = {value, source};
-    }
+        require_in_range(input, number.value);
+        answer.inputs[input.name] = number;
+    };
+    for (const CostInput& input : question.inputs)
+        if (input.of_api == nullptr) take(input);
+    const bool caches =
+        !given.api || question.prompt_tokens == nullptr ||
+        cards::caches_prompts_of(*given.api, value_of(question.prompt_tokens, values_of(given.numbers)));
+    if (!caches) given.api = without_cache(*given.api, given.numbers);
+    for (const CostInput& input : question.inputs)
+        if (input.of_api != nullptr) take(input);
     for (const auto add : {question.of_model, question.of_run})
         if (add != nullptr) add(given);
-    std::map<std::string, double> names;
-    for (const auto& [name, number] : given.numbers) names[name] = number.value;
+    std::map<std::string, double> names = values_of(given.numbers);
+    names["caches"] = caches ? 1 : 0;
     for (const auto& [figure, formula] : question.formulas)
         names[figure] = answer.figures[figure] = value_of(formula, names);
     const auto holds = [&](const CostQuestion::Words& words) {

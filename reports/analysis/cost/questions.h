@@ -13,11 +13,20 @@
 
 namespace paretoken::reports {
 
+/// A number, and where it comes from: "given", "default", "api:NAME" or a part of a plan.
+struct CostValue {
+    double value = 0;
+    std::string source = "given";
+
+    bool operator==(const CostValue&) const = default;
+};
+
 /// One number that a question needs, which is also an option of its command.
 struct CostInput {
     enum class Takes : std::uint8_t {
         amount,    ///< a number of at least 0
         positive,  ///< a number above 0
+        from_one,  ///< a number of at least 1
         share,     ///< a number from 0 to 1
         ratio,     ///< input ÷ output, written as 8:1
         flag       ///< 1 if it is given, else 0
@@ -26,19 +35,13 @@ struct CostInput {
     const char* help;
     Takes takes = Takes::amount;
     std::optional<double> otherwise = {};  ///< its value if it is not given; required if absent
-    /// The price of a hosted API that may be taken; nothing if the API has no such price.
-    std::optional<double> (*of_api)(const cards::ApiPrice&) = nullptr;
+    /// The price of a hosted API that may be taken, by the numbers of the inputs before it; nothing if the
+    /// API has no such price.
+    std::optional<double> (*of_api)(const cards::ApiPrice&,
+                                    const std::map<std::string, CostValue>&) = nullptr;
     const char* known_as = nullptr;  ///< its name among the numbers of a plan, if it is another
 
     std::string option() const;  ///< "--usd-per-h"
-};
-
-/// A number, and where it comes from: "given", "default", "api:NAME" or a part of a plan.
-struct CostValue {
-    double value = 0;
-    std::string source = "given";
-
-    bool operator==(const CostValue&) const = default;
 };
 
 /// What is known when a question is answered.
@@ -85,6 +88,9 @@ struct CostQuestion {
     /// Add the numbers that come from the model card or the run; null if the question needs none.
     void (*of_model)(CostGiven& given) = nullptr;
     void (*of_run)(CostGiven& given) = nullptr;
+    /// Formula of the tokens of a prompt, which an API may find too short for its cache: then `caches` is 0
+    /// in formulas, and the API's cache costs as much as fresh input. Null if the question does not say them.
+    const char* prompt_tokens = nullptr;
 };
 
 const std::vector<CostQuestion>& cost_questions();
