@@ -4,7 +4,6 @@
 #include <CLI/App.hpp>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,9 +14,8 @@
 #include "core/error.h"
 #include "core/result/metrics.h"
 #include "reports/analysis/cost/questions.h"
-#include "reports/files/file_io.h"
 #include "reports/files/json/sizing_json.h"
-#include "reports/files/records.h"
+#include "reports/files/recorded_files.h"
 
 namespace paretoken::cli {
 namespace {
@@ -52,12 +50,10 @@ void answer(const reports::CostQuestion& question, const Asked& asked) {
     if (question.of_model != nullptr) given.model = cards::model_card(asked.model_card);
     if (question.of_run != nullptr) {
         const Metric& metric = *metric_named("ttft");
-        (void)reports::for_each_record(std::filesystem::path(asked.run) / reports::kRecordsFileName,
-                                       TimePoint{}, [&](RequestRecord&& record) {
-                                           if (record.warmup || record.outcome != Outcome::ok) return;
-                                           if (const auto ttft = metric.of_request(record))
-                                               given.latencies_s.push_back(*ttft);
-                                       });
+        reports::for_each_recorded(asked.run, [&](RequestRecord&& record) {
+            if (record.warmup || record.outcome != Outcome::ok) return;
+            if (const auto ttft = metric.of_request(record)) given.latencies_s.push_back(*ttft);
+        });
     }
     given.api_name = asked.api;
     if (!asked.api.empty()) given.api = cards::api_price_named(asked.api, {});

@@ -37,6 +37,11 @@ void print_page(const fs::path& path) {
     }
 }
 
+/// Whether a directory has the result of a run, or its records: a run that was killed has no result.
+bool is_run(const fs::path& directory) {
+    return reports::has_result(directory) || reports::holds_recorded(directory);
+}
+
 void show(const fs::path& directory, bool json) {
     reports::ConsoleStyle style = style_of_output();
     style.directory = directory.string();
@@ -45,7 +50,7 @@ void show(const fs::path& directory, bool json) {
         return json ? print("{}\n", reports::sweep_json(file))
                     : print("{}", reports::sweep_summary(file, style));
     }
-    if (reports::has_result(directory)) {
+    if (is_run(directory)) {
         const RunResult result = reports::read_run_directory(directory);
         return json ? print("{}\n", reports::run_json(result))
                     : print("{}", reports::run_summary(result, style));
@@ -61,7 +66,7 @@ void show(const fs::path& directory, bool json) {
 /// Prints a run by the definitions of another load generator, beside ours.
 void show_definitions(const fs::path& directory, const std::string& name, bool json) {
     const reports::ForeignDefinitions& definitions = reports::definitions_named(name);
-    if (!reports::has_result(directory))
+    if (!is_run(directory))
         throw UsageError(
             fmt::format("--definitions needs the directory of one run; {} is none", directory.string()));
     const RunResult result = reports::read_run_directory(directory);

@@ -19,7 +19,7 @@
 #include "reports/analysis/cost/cost.h"
 #include "reports/files/file_io.h"
 #include "reports/files/json/cache_json.h"
-#include "reports/files/records.h"
+#include "reports/files/recorded_files.h"
 
 namespace paretoken::experiments {
 namespace {
@@ -107,12 +107,11 @@ std::optional<double> found_again(const fs::path& directory, std::int64_t prefix
                                   const std::function<bool(const RequestRecord&)>& counts) {
     double found = 0;
     double all = 0;
-    (void)reports::for_each_record(
-        directory / reports::kRecordsFileName, TimePoint{}, [&](RequestRecord&& record) {
-            if (record.warmup || !record.usage.cached_prompt || !counts(record)) return;
-            found += static_cast<double>(std::max<std::int64_t>(0, *record.usage.cached_prompt - head));
-            all += static_cast<double>(prefix);
-        });
+    reports::for_each_recorded(directory, [&](RequestRecord&& record) {
+        if (record.warmup || !record.usage.cached_prompt || !counts(record)) return;
+        found += static_cast<double>(std::max<std::int64_t>(0, *record.usage.cached_prompt - head));
+        all += static_cast<double>(prefix);
+    });
     if (all == 0) return std::nullopt;
     return found / all;
 }
@@ -163,10 +162,9 @@ LoadPlan plan_of_level(const CachePlan& plan, const std::vector<std::int64_t>& p
 
 std::vector<CacheSample> samples_in(const fs::path& directory, const datasets::PrefixArms& arms) {
     std::map<std::uint64_t, RequestRecord> records;
-    (void)reports::for_each_record(directory / reports::kRecordsFileName, TimePoint{},
-                                   [&](RequestRecord&& record) {
-                                       if (!record.warmup) records.emplace(record.index, std::move(record));
-                                   });
+    reports::for_each_recorded(directory, [&](RequestRecord&& record) {
+        if (!record.warmup) records.emplace(record.index, std::move(record));
+    });
     std::vector<CacheSample> samples;
     std::map<std::uint64_t, std::int64_t> sent;
     for (const auto& [index, record] : records) {

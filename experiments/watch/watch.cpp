@@ -28,7 +28,7 @@
 #include "loadgen/progress.h"
 #include "loadgen/run.h"
 #include "reports/files/file_io.h"
-#include "reports/files/records.h"
+#include "reports/files/recorded_files.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
@@ -68,11 +68,10 @@ std::map<std::string, DriftReference> drift_references(const LoadPlan& plan) {
     if (plan.baseline.empty()) return {};
     std::map<std::string, std::vector<double>> values;
     for (const fs::path& directory : reports::find_run_directories(plan.baseline))
-        (void)reports::for_each_record(directory / reports::kRecordsFileName, TimePoint{},
-                                       [&](RequestRecord&& record) {
-                                           for (const std::string_view tag : kDriftMetrics)
-                                               add_value(drift_metric(tag), record, values[std::string(tag)]);
-                                       });
+        reports::for_each_recorded(directory, [&](RequestRecord&& record) {
+            for (const std::string_view tag : kDriftMetrics)
+                add_value(drift_metric(tag), record, values[std::string(tag)]);
+        });
     std::map<std::string, DriftReference> references;
     for (const auto& [tag, of] : values)
         if (const auto reference = drift_reference(of)) references.emplace(tag, *reference);

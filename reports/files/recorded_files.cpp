@@ -59,6 +59,13 @@ void refuse_directories(const fs::path& directory) {
     }
 }
 
+[[noreturn]] void refuse_changed(const fs::path& path, std::uint64_t written, std::uint64_t found) {
+    throw UsageError(
+        fmt::format("{}: the run wrote a file of {} bytes, and this is another one, of {} bytes, or it was "
+                    "changed; restore the file of the run, or measure again",
+                    path.string(), written, found));
+}
+
 /// Refuses record files that are not those that the run wrote: copies with more or fewer records, files that
 /// were changed, or the files of another run. Only events.bin may be missing, because it is large.
 void refuse_other_files(const fs::path& directory, const std::map<std::string, FileMark>& files) {
@@ -69,12 +76,20 @@ void refuse_other_files(const fs::path& directory, const std::map<std::string, F
         if (!found)
             throw UsageError(fmt::format(
                 "{} is missing, and the run wrote it; restore the file, or measure again", path.string()));
-        if (*found == written) continue;
-        throw UsageError(
-            fmt::format("{}: the run wrote a file of {} bytes, and this is another one, of {} bytes, or it "
-                        "was changed; restore the file of the run, or measure again",
-                        path.string(), written.bytes, found->bytes));
+        if (*found != written) refuse_changed(path, written.bytes, found->bytes);
     }
+}
+
+/// Returns the path of ended.json; nothing if the run has not ended.
+std::optional<fs::path> ended_path_in(const fs::path& directory) {
+    const fs::path path = directory / kEndedFileName;
+    if (fs::exists(path)) return path;
+    if (fs::exists(directory / kRunFileName))
+        throw UsageError(
+            fmt::format("{} is missing, and {} beside it says that the run has ended; restore the "
+                        "file, or measure again",
+                        path.string(), kRunFileName));
+    return std::nullopt;
 }
 
 }  // namespace
@@ -110,17 +125,12 @@ StoredRun read_recorded(const fs::path& directory, Empty empty) {
     recorded.begun = std::move(begun.begun);
     stored.judging = std::move(begun.judging);
 
-    const fs::path ended_path = directory / kEndedFileName;
-    recorded.ended = fs::exists(ended_path);
-    if (!recorded.ended && fs::exists(directory / kRunFileName))
-        throw UsageError(
-            fmt::format("{} is missing, and {} beside it says that the run has ended; restore the "
-                        "file, or measure again",
-                        ended_path.string(), kRunFileName));
     std::future<void> checked;  // the files are hashed while they are read
-    if (recorded.ended)
+    const auto ended_path = ended_path_in(directory);
+    recorded.ended = ended_path.has_value();
+    if (ended_path)
         checked = std::async(std::launch::async, refuse_other_files, directory,
-                             parse_ended_json(read_file(ended_path), ended_path.string(), recorded));
+                             parse_ended_json(read_file(*ended_path), ended_path->string(), recorded));
     const RecordFiles files = record_files_in(directory);
     const auto refuse_without = [&](const std::string& what) {
         throw UsageError(
@@ -138,6 +148,25 @@ StoredRun read_recorded(const fs::path& directory, Empty empty) {
     read_server_lines(directory / kServerFileName, {}, recorded.observed);
     if (checked.valid()) checked.get();
     return stored;
+}
+
+void for_each_recorded(const fs::path& directory, const std::function<void(RequestRecord&&)>& visit) {
+    if (const auto ended_path = ended_path_in(directory)) {
+        auto marks = file_marks_in(read_file(*ended_path), ended_path->string());
+        std::erase_if(marks, [](const auto& mark) { return mark.first != kRecordsFileName; });
+        refuse_other_files(directory, marks);
+    }
+    (void)for_each_record(directory / kRecordsFileName, TimePoint{}, visit);
+}
+
+void refuse_other_lengths(const fs::path& directory) {
+    const fs::path ended_path = directory / kEndedFileName;
+    std::error_code error;
+    if (!fs::is_regular_file(ended_path, error)) return;
+    for (const auto& [name, written] : file_marks_in(read_file(ended_path), ended_path.string())) {
+        const std::uint64_t bytes = fs::file_size(directory / name, error);
+        if (!error && bytes != written.bytes) refuse_changed(directory / name, written.bytes, bytes);
+    }
 }
 
 }  // namespace paretoken::reports

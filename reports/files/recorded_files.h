@@ -2,6 +2,7 @@
 // Writes and reads what was recorded of a run (core/run/recorded.h): begun.json, requests.jsonl, events.bin,
 // server.jsonl and ended.json. Nothing in them is a conclusion, or changes after it was written.
 #include <filesystem>
+#include <functional>
 #include <string_view>
 
 #include "core/run/judging.h"
@@ -33,5 +34,14 @@ enum class Empty { refused, allowed };
 /// Reads the records of a run, with times from TimePoint{} and events on demand. Without ended.json,
 /// Recorded::ended is false. Throws a UsageError that names what is missing, malformed or another run's.
 StoredRun read_recorded(const std::filesystem::path& directory, Empty empty = Empty::refused);
+
+/// Calls `visit` with the requests of the run in `directory`, as for_each_record() does. Throws a UsageError
+/// if the run has ended and requests.jsonl is not the file that it wrote.
+void for_each_recorded(const std::filesystem::path& directory,
+                       const std::function<void(RequestRecord&&)>& visit);
+
+/// Throws a UsageError if a record file of a run that has ended has another length than the run wrote. Files
+/// that are missing are not needed for the result in run.json.
+void refuse_other_lengths(const std::filesystem::path& directory);
 
 }  // namespace paretoken::reports

@@ -102,6 +102,7 @@ RunResult read_run_directory(const fs::path& directory) {
         const StoredRun stored = read_recorded(directory);
         return result_of(stored.recorded, stored.judging);
     }
+    refuse_other_lengths(directory);
     try {
         return parse_run_json(read_file(path), path.string());
     } catch (const UsageError& error) {

@@ -15,7 +15,7 @@ struct SweepFile;
 void write_run(const std::filesystem::path& directory, const RunResult& result);
 
 /// Reads a run: its run.json, or else what result_of() makes of the records, invalid with the check
-/// "interrupted" if it has not ended. Throws as read_recorded() does.
+/// "interrupted" if it has not ended. Throws as read_recorded() and refuse_other_lengths() do.
 RunResult read_run_directory(const std::filesystem::path& directory);
 
 /// Returns whether the directory holds the result of a run that has ended, or its records.

@@ -62,6 +62,30 @@ class Killed(Case):
                     ended += self.check_report(out)
         self.assertLess(ended, KILLS, "not one run was killed before its end")
 
+    def test_a_run_that_did_not_end_is_shown_with_what_it_recorded(self):
+        out = self.directory / "run"
+        self.measures(paretoken("run", "sim:ideal", "--virtual", "--isl", 32, "--osl", 16, "--num-prompts", 60, "--out", out))
+        for name in ("ended.json", "run.json"):
+            (out / name).unlink()
+        shown = self.succeeds(paretoken("show", out)).stdout
+        self.assertIn("60", shown)
+        self.assertIn("interrupted", json.loads(self.succeeds(paretoken("show", out, "--json")).stdout)["validity"]["reasons"][0]["check"])
+
+    def test_records_that_are_not_those_of_the_run_are_refused_by_every_command(self):
+        out = self.directory / "run"
+        self.measures(paretoken("run", "sim:ideal", "--virtual", "--isl", 32, "--osl", 16, "--num-prompts", 200, "--out", out))
+        records = (out / "requests.jsonl").read_text()
+        half = "".join(records.splitlines(keepends=True)[:100])
+        for damaged in ("", half, records.replace('"index":1', '"index":2', 1)):
+            (out / "requests.jsonl").write_text(damaged)
+            self.fails_clearly(paretoken("cost", "hedging", "--run", out), 2, "requests.jsonl", "restore")
+            if len(damaged) != len(records):
+                for command in ("report", "show"):
+                    with self.subTest((command, len(damaged))):
+                        self.fails_clearly(paretoken(command, out), 2, "requests.jsonl", "restore")
+        (out / "requests.jsonl").write_text(records)
+        self.succeeds(paretoken("cost", "hedging", "--run", out))
+
     def test_none_gives_back_its_result_where_run_json_was_deleted(self):
         loads = (("--concurrency", 4, "--num-warmups", 3, "--num-prompts", 60, "--goodput", "ttft:500", "--slo", "e2e_p90:9s"),
                  ("--request-rate", 40, "--num-prompts", 80, "--scrape", f"http://127.0.0.1:{refused_port()}/metrics"),

@@ -10,7 +10,7 @@
 #include "core/text/printable.h"
 #include "reports/files/file_io.h"
 #include "reports/files/probe_file.h"
-#include "reports/files/records.h"
+#include "reports/files/recorded_files.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::reports {
@@ -34,10 +34,9 @@ AnswerFaults faults_in(const fs::path& answers, std::set<std::uint64_t> answered
 }
 
 void read_answers_from_records(const fs::path& directory, GateRun& run) {
-    const fs::path records = directory / kRecordsFileName;
-    if (!fs::exists(records)) return;
+    if (!fs::exists(directory / kRecordsFileName)) return;
     std::set<std::uint64_t> answered;  // requests that ended well
-    (void)for_each_record(records, TimePoint{}, [&](RequestRecord&& record) {
+    for_each_recorded(directory, [&](RequestRecord&& record) {
         if (record.warmup || record.outcome != Outcome::ok) return;
         answered.insert(record.index);
         if (!record.finish_reason.empty()) ++run.finish_reasons[record.finish_reason];

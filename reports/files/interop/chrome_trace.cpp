@@ -13,6 +13,7 @@
 #include "core/result/result.h"
 #include "reports/files/events.h"
 #include "reports/files/json/json_text.h"
+#include "reports/files/recorded_files.h"
 #include "reports/files/records.h"
 #include "reports/files/run_directory.h"
 
@@ -144,8 +145,7 @@ void write_chrome_trace(const std::filesystem::path& run_directory, std::ostream
     const RunResult run = read_run_directory(run_directory);
     const RecordFiles files = record_files_in(run_directory);
     std::vector<RequestRecord> records;
-    (void)for_each_record(files.lines, TimePoint{},
-                          [&](RequestRecord&& record) { records.push_back(std::move(record)); });
+    for_each_recorded(run_directory, [&](RequestRecord&& record) { records.push_back(std::move(record)); });
     std::ranges::sort(records, [](const RequestRecord& a, const RequestRecord& b) {
         return std::pair(a.scheduled, a.index) < std::pair(b.scheduled, b.index);
     });

@@ -69,4 +69,12 @@ std::map<std::string, FileMark> parse_ended_json(std::string_view text, const st
     return files;
 }
 
+std::map<std::string, FileMark> file_marks_in(std::string_view ended_json, const std::string& where) {
+    const Json json = parsed(ended_json, where);
+    expect(json, "schema", kEndedSchema, where);
+    std::map<std::string, FileMark> files;
+    Reader(json, where, "", TimePoint{}).required("files", files);
+    return files;
+}
+
 }  // namespace paretoken::reports
