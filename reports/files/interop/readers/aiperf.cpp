@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <limits>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "reports/files/file_io.h"
@@ -55,15 +58,16 @@ ForeignRequest aiperf_request(const Json& line, double began, const std::string&
     request.sent_s = epoch_s(metadata, "request_start_ns", where) - began;
     if (number_in(metadata, {"credit_issued_ns"}))
         request.scheduled_s = epoch_s(metadata, "credit_issued_ns", where) - began;
+    if (number_in(metadata, {"request_end_ns"}) &&
+        epoch_s(metadata, "request_end_ns", where) < epoch_s(metadata, "request_start_ns", where))
+        refuse_foreign(where, "\"request_end_ns\" is before \"request_start_ns\"; the file is damaged");
     request.latency_s = seconds_in(metrics, "request_latency", where);
     const auto first = seconds_in(metrics, "time_to_first_token", where);
     const Json& gaps = at_path(metrics, {"inter_chunk_latency", "value"});
     if (first && gaps.is_array()) {
         const double unit = seconds_per(text_in(metrics, {"inter_chunk_latency", "unit"}), where);
         request.chunks_s.push_back(*first);
-        for (const Json& gap : gaps)
-            request.chunks_s.push_back(request.chunks_s.back() +
-                                       std::max(0.0, number_in(gap).value_or(0) * unit));
+        add_gaps(request.chunks_s, gaps, where, unit);
     } else if (first) {
         request.first_s = first;
         request.last_s = request.latency_s;
@@ -191,7 +195,12 @@ std::vector<ForeignRun> aiperf_runs(const fs::path& file) {
     }
     double began = std::numeric_limits<double>::infinity();
     bool knows_chunks = true;
+    std::set<std::size_t> ids;  // hashes, because there may be many
     for_each_request_line(file, [&](const Json& line, const std::string& where) {
+        const std::string id = text_in(line, {"metadata", "x_request_id"});
+        if (!id.empty() && !ids.insert(std::hash<std::string>()(id)).second)
+            refuse_foreign(where,
+                           fmt::format("the request {} is in the file twice; leave one of them out", id));
         began = std::min(began, epoch_s(at_path(line, {"metadata"}), "request_start_ns", where));
         knows_chunks = knows_chunks && (!at_path(line, {"metrics", "time_to_first_token"}).is_object() ||
                                         at_path(line, {"metrics", "inter_chunk_latency"}).is_object());

@@ -101,10 +101,7 @@ EvalscopeRow evalscope_row(sqlite3_stmt* row, const std::string& where) {
     const auto first = column_number(row, 4);
     if (!first) return read;
     request.chunks_s.push_back(*first);
-    const Json gaps = Json::parse(column_text(row, 1), nullptr, false);
-    if (gaps.is_array())
-        for (const Json& gap : gaps)
-            request.chunks_s.push_back(request.chunks_s.back() + std::max(0.0, number_in(gap).value_or(0)));
+    add_gaps(request.chunks_s, Json::parse(column_text(row, 1), nullptr, false), where);
     return read;
 }
 

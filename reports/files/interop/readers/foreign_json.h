@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.h"
 
@@ -69,6 +70,29 @@ inline double required_time(const nlohmann::json& json, std::string_view name, c
 inline double required_time(const nlohmann::json& json, std::initializer_list<const char*> keys,
                             const std::string& where) {
     return required_time(at_path(json, keys), std::data(keys)[keys.size() - 1], where);
+}
+
+/// Adds the times of chunks with these gaps between them, behind the first one. Refuses a negative gap.
+inline void add_gaps(std::vector<double>& chunks_s, const nlohmann::json& gaps, const std::string& where,
+                     double unit_s = 1) {
+    if (!gaps.is_array()) return;
+    for (const nlohmann::json& gap : gaps) {
+        const double between = number_in(gap).value_or(0) * unit_s;
+        if (between < 0)
+            refuse_foreign(where,
+                           fmt::format("a time between two chunks is {} s; the file is damaged", between));
+        chunks_s.push_back(chunks_s.back() + between);
+    }
+}
+
+/// The count that a list has for a request; nothing if it has none. Refuses what is no count.
+inline std::optional<std::int64_t> listed_count(const nlohmann::json& value, std::string_view name,
+                                                const std::string& where) {
+    const auto count = count_in(value);
+    if (!count && !value.is_null())
+        refuse_foreign(where,
+                       fmt::format("\"{}\" holds {}, which is no number of tokens", name, value.dump()));
+    return count;
 }
 
 }  // namespace paretoken::reports

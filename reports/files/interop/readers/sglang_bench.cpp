@@ -19,24 +19,22 @@ namespace {
 
 using Json = nlohmann::json;
 
-ForeignRequest sglang_request(const Json& result, std::size_t i) {
+ForeignRequest sglang_request(const Json& result, std::size_t i, const std::string& where) {
     ForeignRequest request;
     if (const auto first = number_in(result["ttfts"][i]); first && *first > 0) {
         request.chunks_s.push_back(*first);
-        if (const Json& gaps = result["itls"][i]; gaps.is_array())
-            for (const Json& gap : gaps)
-                request.chunks_s.push_back(request.chunks_s.back() +
-                                           std::max(0.0, number_in(gap).value_or(0)));
+        add_gaps(request.chunks_s, result["itls"][i], where);
         request.latency_s = request.chunks_s.back();
     }
     if (const Json& lengths = at_path(result, {"input_lens"}); lengths.is_array() && i < lengths.size())
-        request.input_tokens = count_in(lengths[i]);
+        request.input_tokens = listed_count(lengths[i], "input_lens", where);
     if (const Json& errors = at_path(result, {"errors"}); errors.is_array() && i < errors.size())
         request.error = text_in(errors[i]);
     request.failed = !request.error.empty() || request.chunks_s.empty();
     if (request.failed && request.error.empty())
         request.error = "the request failed; the file does not tell why";
-    if (!request.failed) request.output_tokens = count_in(result["output_lens"][i]).value_or(0);
+    const auto output = listed_count(result["output_lens"][i], "output_lens", where);
+    if (!request.failed) request.output_tokens = output.value_or(0);
     return request;
 }
 
@@ -78,7 +76,7 @@ ForeignRun sglang_run(const Json& result, const std::string& where) {
                                    key));
     auto requests = std::make_shared<std::vector<ForeignRequest>>();
     for (std::size_t i = 0; i < result["output_lens"].size(); ++i)
-        requests->push_back(sglang_request(result, i));
+        requests->push_back(sglang_request(result, i, where));
     if (requests->empty()) refuse_foreign(where, "it holds no request");
     ForeignLoad load = sglang_load(result, "SGLang bench_serving (without the times of sending)");
     place_in_slots(*requests, load.request_rate ? std::nullopt : load.concurrency,

@@ -20,14 +20,12 @@ namespace {
 using Json = nlohmann::json;
 
 /// The times of the chunks of request i, since it was sent.
-std::vector<double> vllm_chunks(const Json& result, std::size_t i) {
+std::vector<double> vllm_chunks(const Json& result, std::size_t i, const std::string& where) {
     std::vector<double> chunks;
     const auto first = number_in(result["ttfts"][i]);
     if (!first || *first <= 0) return chunks;
     chunks.push_back(*first);
-    const Json& gaps = result["itls"][i];
-    if (!gaps.is_array()) return chunks;
-    for (const Json& gap : gaps) chunks.push_back(chunks.back() + std::max(0.0, number_in(gap).value_or(0)));
+    add_gaps(chunks, result["itls"][i], where);
     return chunks;
 }
 
@@ -38,19 +36,22 @@ const Json& element(const Json& result, const char* key, std::size_t i) {
     return found == result.end() || !found->is_array() || i >= found->size() ? kNone : (*found)[i];
 }
 
-ForeignRequest vllm_request(const Json& result, std::size_t i, double began, bool closed_loop) {
+ForeignRequest vllm_request(const Json& result, std::size_t i, double began, bool closed_loop,
+                            const std::string& where) {
     ForeignRequest request;
     request.sent_s = number_in(element(result, "start_times", i)).value_or(began) - began;
     // A closed loop's request waits for a slot on purpose; that of an open loop was due before it waited.
     const double waited = closed_loop ? 0 : number_in(element(result, "queue_times", i)).value_or(0);
     request.scheduled_s = request.sent_s - waited;
-    request.chunks_s = vllm_chunks(result, i);
+    request.chunks_s = vllm_chunks(result, i, where);
     request.latency_s = number_in(element(result, "latencies", i));
-    request.input_tokens = count_in(element(result, "input_lens", i));
-    const std::int64_t output = count_in(element(result, "output_lens", i)).value_or(0);
+    request.input_tokens = listed_count(element(result, "input_lens", i), "input_lens", where);
+    const std::int64_t output =
+        listed_count(element(result, "output_lens", i), "output_lens", where).value_or(0);
     request.error = text_in(element(result, "errors", i));
-    request.failed = output <= 0 && (request.latency_s ? *request.latency_s <= 0
-                                                       : request.chunks_s.empty() || !request.error.empty());
+    request.failed =
+        !request.error.empty() ||
+        (output <= 0 && (request.latency_s ? *request.latency_s <= 0 : request.chunks_s.empty()));
     if (request.failed) {
         request.latency_s.reset();
         if (request.error.empty()) request.error = "the request failed; the file does not tell why";
@@ -130,7 +131,8 @@ ForeignRun vllm_run(Json json, const std::string& where) {
             const double start = required_time((*result)["start_times"][i], "start_times", where);
             began = i == 0 ? start : std::min(began, start);
         }
-        for (std::size_t i = 0; i < held; ++i) visit(record_of(i, vllm_request(*result, i, began, closed)));
+        for (std::size_t i = 0; i < held; ++i)
+            visit(record_of(i, vllm_request(*result, i, began, closed, where)));
     };
     return run;
 }

@@ -144,5 +144,41 @@ TEST(DamagedFile, whose_first_token_comes_after_the_end_is_refused) {
         HasSubstr("request 0 has its first token 58 s after it was sent, and its end after 0.2 s"));
 }
 
+TEST(DamagedFile, with_a_gap_below_zero_or_a_length_that_is_no_count_is_refused) {
+    EXPECT_THAT(refusal_of(vllm_result("6", "-0.5")), HasSubstr("a time between two chunks is -0.5 s"));
+    for (const char* const length : {"\"5\"", "1e12", "-3"}) {
+        std::string text = vllm_result("6", "0.1");
+        text.replace(text.rfind("2]"), 1, length);
+        EXPECT_THAT(refusal_of(text), HasSubstr("\"output_lens\" holds")) << length;
+    }
+}
+
+TEST(DamagedFile, of_aiperf_with_a_request_twice_or_an_end_before_its_start_is_refused_with_the_line) {
+    const auto line = [](const std::string& id, const std::string& end) {
+        return R"({"metadata":{"x_request_id":")" + id + R"(","request_start_ns":1795248162746168070,)" +
+               R"("request_end_ns":)" + end + R"(},"metrics":{"request_latency":{"value":9,"unit":"ms"}}})" +
+               "\n";
+    };
+    const auto refusal = [](const std::string& text) {
+        const TemporaryDirectory directory;
+        const fs::path file = directory.path() / "profile_export.jsonl";
+        write_file_atomically(file, text);
+        return message_of<UsageError>([&] { import_runs(file, directory.path() / "out"); });
+    };
+    EXPECT_THAT(refusal(line("a", "1795248162755168070") + line("a", "1795248162755168070")),
+                HasSubstr("the request a is in the file twice"));
+    EXPECT_THAT(refusal(line("a", "1795248162746168000")), HasSubstr("is before \"request_start_ns\""));
+}
+
+TEST(ForeignFile, of_vllm_counts_a_request_with_an_error_as_failed) {
+    std::string text = vllm_result("6", "0.1");
+    text.insert(text.size() - 1, R"(,"errors":["","the stream broke"])");
+    const TemporaryDirectory directory;
+    write_file_atomically(directory.path() / "result.json", text);
+    const auto runs = import_runs(directory.path() / "result.json", directory.path() / "out");
+    ASSERT_EQ(runs.size(), 1U);
+    EXPECT_EQ(read_run_directory(runs.front()).counts.failed, 1U);
+}
+
 }  // namespace
 }  // namespace paretoken::reports
