@@ -74,7 +74,7 @@ constexpr std::array kCatalog = {
                .prompt_lengths = "the texts in its file"},
     CatalogRow{.name = "columns",
                .title = "Rows of a table or of JSON lines whose columns have other names",
-               .fields = "path=FILE,prompt=NAME,output_tokens=NAME,at_s=NAME",
+               .fields = "path=FILE,prompt=NAME,input_tokens=NAME,output_tokens=NAME,timestamp=NAME",
                .make = make_columns,
                .format = columns_format,
                .conversations = true,

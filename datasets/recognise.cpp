@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include "core/error.h"
 #include "core/text/byte_order_mark.h"
@@ -140,14 +143,74 @@ Keys keys_of(std::string_view text) {
     return keys;
 }
 
-/// Returns the names in the header of a table; none if its first line has no separators.
-Keys columns_of(std::string_view text) {
-    Keys columns;
+/// Returns the values in a line of a table, of which the first line has the names; none without separators.
+std::vector<std::string> values_in_line(std::string_view text, std::size_t line) {
     text = without_byte_order_mark(text);
-    for (const std::string_view name : csv_columns(text.substr(0, text.find_first_of("\r\n"))))
-        columns.emplace(name);
-    if (columns.size() < 2) columns.clear();
-    return columns;
+    for (; line > 0; --line) {
+        const std::size_t end = text.find_first_of("\r\n");
+        if (end == std::string_view::npos) return {};
+        text.remove_prefix(text.find_first_not_of("\r\n", end) == std::string_view::npos
+                               ? text.size()
+                               : text.find_first_not_of("\r\n", end));
+    }
+    std::vector<std::string> values;
+    for (const std::string_view value : csv_columns(text.substr(0, text.find_first_of("\r\n"))))
+        values.emplace_back(value);
+    if (values.size() < 2) values.clear();
+    return values;
+}
+
+/// A column of ours, and beginnings of the words in other names for it.
+struct OurColumn {
+    std::string_view name;
+    std::array<std::string_view, 6> words;
+};
+constexpr std::array kNumberColumns = {
+    OurColumn{"output_tokens", {"completion", "output", "generated", "answer", "response", "out"}},
+    OurColumn{"input_tokens", {"prompt", "input", "context", "request", "question", "in"}},
+};
+
+/// Returns whether a word of a name ("prompt_tokens", "PromptTokens") begins with one of `words`.
+bool has_word(std::string_view name, const OurColumn& of) {
+    const auto begins_at = [&](std::size_t at, std::string_view word) {
+        return name.size() >= at + word.size() &&
+               std::equal(word.begin(), word.end(), name.begin() + static_cast<std::ptrdiff_t>(at),
+                          [](char a, unsigned char b) { return a == std::tolower(b); }) &&
+               (word.size() > 3 || at + word.size() == name.size() ||
+                std::isalpha(static_cast<unsigned char>(name[at + word.size()])) == 0);
+    };
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        const auto c = static_cast<unsigned char>(name[i]);
+        const bool begins =
+            i == 0 || std::isalpha(static_cast<unsigned char>(name[i - 1])) == 0 ||
+            (std::isupper(c) != 0 && std::islower(static_cast<unsigned char>(name[i - 1])) != 0);
+        if (begins && std::ranges::any_of(of.words, [&](auto word) { return begins_at(i, word); }))
+            return true;
+    }
+    return false;
+}
+
+/// Returns how the columns of a table may be named: by their names where their values are lengths and times.
+std::string column_advice(std::string_view text) {
+    const std::vector<std::string> names = values_in_line(text, 0);
+    const std::vector<std::string> values = values_in_line(text, 1);
+    std::map<std::string_view, std::string> found;
+    for (std::size_t i = 0; i < std::min(names.size(), values.size()); ++i) {
+        const std::string shown = printable_line(names[i], kLongestKey);
+        const auto* const ours =
+            std::ranges::find_if(kNumberColumns, [&](const auto& of) { return has_word(names[i], of); });
+        if (ours != kNumberColumns.end() && is_length(values[i]))
+            found.emplace(ours->name, shown);
+        else if (!is_length(values[i]) && seconds_of_time(values[i]))
+            found.emplace("timestamp", shown);
+    }
+    if (!found.contains("input_tokens"))
+        return "columns:prompt=NAME,output_tokens=NAME or, for lengths, "
+               "columns:input_tokens=NAME,output_tokens=NAME,timestamp=NAME";
+    std::string advice = "columns:input_tokens=" + found["input_tokens"];
+    for (const char* const name : {"output_tokens", "timestamp"})
+        if (found.contains(name)) advice += fmt::format(",{}={}", name, found[name]);
+    return advice;
 }
 
 bool fits(const Sign& sign, const Keys& keys) {
@@ -206,15 +269,22 @@ std::string guessed_format(const std::string& path) {
     if (std::all_of(begin.begin(), begin.end(), is_space))
         throw UsageError(fmt::format("'{}' holds no requests: it is empty", path));
     Keys keys = keys_of(begin);
-    if (is_table(path)) keys = columns_of(begin);
+    if (is_table(path))
+        for (std::string& name : values_in_line(begin, 0)) keys.insert(std::move(name));
     std::string fields;
     for (const std::string& key : keys)
         fields += fmt::format("{}\"{}\"", fields.empty() ? "; its first row has the fields " : ", ",
                               printable_line(key, kLongestKey));
     throw UsageError(
         fmt::format("'{}' looks like none of the known formats{}; say which column holds what with --dataset "
-                    "columns:prompt=NAME,output_tokens=NAME, or name a format with --dataset ({})",
-                    path, fields, names_of_file_formats()));
+                    "{}, or name a format with --dataset ({})",
+                    path, fields, column_advice(is_table(path) ? begin : ""), names_of_file_formats()));
+}
+
+std::string format_to_read(const std::string& path) {
+    if (auto format = recognised_format(path)) return *format;
+    const std::string begin = beginning_of(path);
+    return is_table(path) && !values_in_line(begin, 0).empty() ? guessed_format(path) : "custom";
 }
 
 }  // namespace paretoken::datasets

@@ -15,4 +15,7 @@ bool is_table(const std::string& path);
 /// Returns recognised_format(). Throws UsageError naming the known formats when there is none.
 std::string guessed_format(const std::string& path);
 
+/// Returns guessed_format() for a table, and for other files recognised_format() or "custom".
+std::string format_to_read(const std::string& path);
+
 }  // namespace paretoken::datasets

@@ -184,6 +184,11 @@ Row read_custom_row(std::string_view text, const std::string&, const RowPlace& p
             "server shall write it";
     row.unknown_fields = unknown_fields_in(object, row, kFields);
     std::erase(row.unknown_fields, prompt_name_in(object));
+    const auto has = [&](const char* name) {
+        dom::element value;
+        return !object[name].get(value) && !value.is_null();
+    };
+    if (has("messages") && has("prompt")) row.unknown_fields.emplace_back("prompt");
     return row;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "core/error.h"
@@ -50,19 +51,22 @@ const TimeUnit* other_unit_of(double time, const TraceOptions& options) {
     return time != std::floor(time) ? &kTimeUnits.back() : nullptr;
 }
 
-/// Returns the number of tokens that the blocks of a prompt probably have: a power of two.
-std::int64_t probable_block(const Row& row) {
-    const auto ids = static_cast<std::int64_t>(row.blocks.size());
-    return static_cast<std::int64_t>(
-        std::bit_ceil(static_cast<std::uint64_t>((*row.input_tokens + ids - 1) / ids)));
-}
-
 /// Returns whether a prompt may have so many blocks: one more than it needs is accepted, and one less. If the
 /// user stated the size of blocks, it may be known for the first blocks only.
 bool blocks_fit(const Row& row, const TraceOptions& options) {
     const auto ids = static_cast<std::int64_t>(row.blocks.size());
     const std::int64_t needed = (*row.input_tokens + options.block - 1) / options.block;
     return ids == 0 || (ids <= needed + 1 && (options.block_stated || ids + 1 >= needed));
+}
+
+/// Returns the number of tokens that the blocks of a prompt probably have: a power of two. Nothing if none
+/// fits.
+std::optional<std::int64_t> probable_block(const Row& row, TraceOptions options) {
+    const auto ids = static_cast<std::int64_t>(row.blocks.size());
+    options.block = static_cast<std::int64_t>(
+        std::bit_ceil(static_cast<std::uint64_t>((*row.input_tokens + ids - 1) / ids)));
+    options.block_stated = true;
+    return blocks_fit(row, options) ? std::optional(options.block) : std::nullopt;
 }
 
 /// Refuses a row whose blocks or time show that the trace has another size of blocks or unit of time.
@@ -79,8 +83,14 @@ void check_units(const Row& row, double time, const TraceOptions& options, const
         why += fmt::format("{}the time {} is {}", why.empty() ? "" : ", and ", time,
                            time == std::floor(time) ? fmt::format("one in {} since 1970", other->plural)
                                                     : std::string("not a whole number of milliseconds"));
-    const std::int64_t block = fit ? options.block : probable_block(row);
-    std::string fields = fmt::format("block={}", block);
+    const auto block = fit ? std::optional(options.block) : probable_block(row, options);
+    if (!block)
+        place.refuse(
+            fmt::format("{}, and no power of two does; leave \"hash_ids\" out of the row, or state the size "
+                        "of blocks if it "
+                        "is another: --dataset {}:block=TOKENS",
+                        why, options.dataset));
+    std::string fields = fmt::format("block={}", *block);
     if (other != nullptr || !options.unit.empty())
         fields += fmt::format(",unit={}", other != nullptr ? other->name : options.unit);
     place.refuse(

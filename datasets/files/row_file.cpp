@@ -360,6 +360,9 @@ class RowFile::Reader {
         const bool header = layout_ == RowLayout::csv && !header_seen_;
         header_seen_ = true;
         if (!header) file_.places_.push_back(at_ + begin);
+        if (header && trimmed(row).find('\r') != std::string_view::npos)
+            RowPlace{file_.path_, line_}.refuse(
+                "the lines end with a carriage return alone; write line feeds, as tr '\\r' '\\n' does");
         visit_(trimmed(std::string_view(buffer_).substr(begin, end - begin)), {file_.path_, line_});
     }
 

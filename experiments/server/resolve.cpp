@@ -33,9 +33,7 @@ constexpr std::uint64_t kFewestRequests = 100;
 
 void name_dataset(RequestClass& of) {
     if (of.dataset.name.empty())
-        of.dataset.name = of.dataset_path.empty()
-                              ? "synthetic"
-                              : datasets::recognised_format(of.dataset_path).value_or("custom");
+        of.dataset.name = of.dataset_path.empty() ? "synthetic" : datasets::format_to_read(of.dataset_path);
     if (!of.dataset_path.empty() && datasets::file_of(of.dataset, of.dataset_path).empty())
         throw UsageError(fmt::format("--dataset {} reads no file; leave it out to use --dataset-path {}",
                                      of.dataset.name, of.dataset_path));

@@ -28,6 +28,14 @@ TEST(Recognise, names_the_fields_of_a_row_of_no_known_format) {
     EXPECT_THAT(said_of("plain text\n"), Not(HasSubstr("fields")));
 }
 
+TEST(Recognise, proposes_columns_of_lengths_where_the_values_are_numbers) {
+    EXPECT_THAT(said_of("when,in_tok,out_tok\n2026-11-20T10:00:00Z,500,20\n"),
+                HasSubstr("--dataset columns:input_tokens=in_tok,output_tokens=out_tok,timestamp=when,"));
+    EXPECT_THAT(said_of("PromptTokens;GeneratedTokens\n500;20\n"),
+                HasSubstr("columns:input_tokens=PromptTokens,output_tokens=GeneratedTokens,"));
+    EXPECT_THAT(said_of("prompts,outputs\nhello,5\n"), HasSubstr("columns:prompt=NAME,output_tokens=NAME"));
+}
+
 TEST(Recognise, says_what_to_write_of_known_forms_that_are_not_read) {
     EXPECT_THAT(said_of(R"([{"role": "user", "content": "a"}])"),
                 AllOf(HasSubstr("lists of messages"), HasSubstr("{\"messages\": [...]}")));

@@ -214,6 +214,10 @@ TEST(Mooncake, AsManyIdsMustBeThereAsThePromptNeeds) {
         refusal_of("mooncake", row(1024, ", \"hash_ids\": [1]") + row(4096, ", \"hash_ids\": [1, 2, 3, 4]")),
         AllOf(HasSubstr(":2: 4 hash ids of 512 tokens do not fit a prompt of 4096"),
               HasSubstr("block=1024")));
+    // Blocks of 256 tokens, the next power of two above 645 / 5, are too large for 5 ids.
+    for (const char* const dataset : {"mooncake", "mooncake:block=256"})
+        EXPECT_THAT(refusal_of(dataset, row(645, ", \"hash_ids\": [1, 2, 3, 4, 5]")),
+                    AllOf(HasSubstr("no power of two does"), HasSubstr("block=TOKENS")));
     EXPECT_EQ(refusal_of("mooncake", row(1000, ", \"hash_ids\": [1]")), "accepted")
         << "the last block is not whole";
     EXPECT_EQ(refusal_of("mooncake:block=512", row(9000, ", \"hash_ids\": [1]")), "accepted")

@@ -121,6 +121,25 @@ class Dataset(Case):
         self.assertIn("trace", refused.stderr)
 
 
+    def test_a_table_of_unknown_columns_is_refused_with_columns_that_are_accepted(self):
+        path = self.directory / "log.csv"
+        path.write_text("time,prompt_tokens,completion_tokens\n2026-11-20T10:00:00Z,500,20\n2026-11-20T10:00:01Z,700,20\n")
+        columns = "columns:input_tokens=prompt_tokens,output_tokens=completion_tokens,timestamp=time"
+        for command in (["dataset", "describe", path],
+                        ["run", "sim:ideal", "--virtual", "--dataset-path", path, "--out", self.directory / "run"]):
+            self.fails_clearly(paretoken(*command), 2, "--dataset " + columns)
+        described = self.succeeds(paretoken("dataset", "describe", path, "--dataset", columns, "--json"))
+        self.assertEqual(json.loads(described.stdout)["input_tokens"]["max"], 700)
+        self.assertIn("input_tokens=NAME", self.succeeds(paretoken("help", "datasets")).stdout)
+        path.write_text(path.read_text().replace("\n", "\r"))
+        self.fails_clearly(paretoken("dataset", "describe", path, "--dataset", columns), 2, "carriage return")
+
+    def test_a_prompt_beside_messages_is_told(self):
+        path = self.directory / "both.jsonl"
+        path.write_text(json.dumps({"prompt": "a", "messages": [{"role": "user", "content": "b"}], "output_tokens": 3}) + "\n")
+        self.assertIn('"prompt"', self.succeeds(paretoken("dataset", "describe", path)).stdout)
+
+
 class Text(Case):
     def book(self, words=3000):
         path = self.directory / "book.txt"
