@@ -52,6 +52,7 @@ struct PlanCommand {
     CellOptions cells;
     std::string isl = "512";
     std::string osl = "128";
+    bool osl_is_given = false;
     std::string dataset;
     std::string log;
     std::vector<std::string> slos;
@@ -71,21 +72,30 @@ struct PlanCommand {
     std::vector<std::string> at;
 };
 
+bool has_pairs(const PlanCommand& command) {
+    return command.isl.starts_with("pairs:");
+}
+
 /// The lengths of many drawn requests.
 reports::PlannedLengths drawn_lengths(const PlanCommand& command) {
     constexpr int kDraws = 20'000;
-    const auto named = [](const char* option, const std::string& text) {
-        try {
-            return datasets::Lengths(text);
-        } catch (const UsageError& error) {
-            throw UsageError(fmt::format("{} {}", option, error.what()));
-        }
-    };
-    const datasets::Lengths input = named("--isl", command.isl);
-    const datasets::Lengths output = named("--osl", command.osl);
     Random random(derived_seed(command.seed, "plan"));
     std::vector<double> inputs;
     std::vector<double> outputs;
+    if (has_pairs(command)) {
+        if (command.osl_is_given)
+            throw UsageError("--isl pairs:… gives the output lengths as well; leave --osl out");
+        const datasets::LengthPairs pairs =
+            naming("--isl", [&] { return datasets::LengthPairs(command.isl); });
+        for (int i = 0; i < kDraws; ++i) {
+            const datasets::LengthPair pair = pairs.draw(random);
+            inputs.push_back(static_cast<double>(pair.input));
+            outputs.push_back(static_cast<double>(pair.output));
+        }
+        return reports::lengths_of(command.isl, "of the pairs", inputs, outputs);
+    }
+    const datasets::Lengths input = naming("--isl", [&] { return datasets::Lengths(command.isl); });
+    const datasets::Lengths output = naming("--osl", [&] { return datasets::Lengths(command.osl); });
     for (int i = 0; i < kDraws; ++i) {
         inputs.push_back(static_cast<double>(input.draw(random)));
         outputs.push_back(static_cast<double>(output.draw(random)));
@@ -191,10 +201,12 @@ LoadPlan asked_of(const PlanCommand& command, const PlannedCell& cell) {
     asked.seed = command.seed;
     asked.salt = "plan";
     asked.slos = command.slos;
-    if (file_in(command).empty())
-        asked.classes.front().dataset = {"synthetic", {{"isl", command.isl}, {"osl", command.osl}}};
-    else
+    if (file_in(command).empty()) {
+        asked.classes.front().dataset = {"synthetic", {{"isl", command.isl}}};
+        if (!has_pairs(command)) asked.classes.front().dataset.fields["osl"] = command.osl;
+    } else {
         asked.classes.front().dataset_path = file_in(command);
+    }
     return asked;
 }
 
@@ -519,7 +531,10 @@ void add_plan(CLI::App& app) {
            "--at", command->at,
            "Levels to predict: 1,4,16 in flight, or requests per second [the other levels of the sweep]")
         ->delimiter(',');
-    sub->callback([command, sub] { command->from.empty() ? plan(*command) : plan_from_run(*command, *sub); });
+    sub->callback([command, sub] {
+        command->osl_is_given = sub->count("--osl") > 0;
+        command->from.empty() ? plan(*command) : plan_from_run(*command, *sub);
+    });
 }
 
 }  // namespace paretoken::cli

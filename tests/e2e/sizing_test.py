@@ -409,6 +409,17 @@ class Searches(Case):
         self.assertNotIn("speed", plan["cells"][0])
         self.assertIn("ttft_p95", plan["answer"])
 
+    def test_pairs_of_lengths_are_planned_as_run_measures_them(self):
+        arguments = ["--model-card", "llama3-8b", "--gpu", "h100x1", "--isl", "pairs:512/128=.7;4096/256=.3"]
+        done, plan = planned(*arguments, *LIMITS)
+        self.succeeds(done)
+        lengths = plan["lengths"]
+        self.assertAlmostEqual(lengths["input_tokens_mean"], .7 * 512 + .3 * 4096, delta=40)
+        self.assertAlmostEqual(lengths["output_tokens_mean"], .7 * 128 + .3 * 256, delta=2)
+        self.assertEqual(lengths["tokens_max"], 4096 + 256)
+        self.assertGreater(plan["cells"][0]["speed"]["load"], 1)
+        self.fails_clearly(paretoken("plan", *arguments, "--osl", 128), 2, "pairs", "--osl")
+
     def test_users_are_requests_in_flight(self):
         done, plan = planned("--model-card", "llama3-8b", "--gpu", "h100x1", *LOAD, *LIMITS, "--users", 40)
         self.succeeds(done)

@@ -150,6 +150,14 @@ std::vector<std::string> doubts_of(const ServerFit& fit) {
                         "are off by at least as much.",
                         name, (*ratio - 1) * 100));
     }
+    constexpr double kRounding = 1.005;
+    if (fit.speeds.linear_share && *fit.speeds.linear_share > kRounding)
+        doubts.push_back(fmt::format(
+            "No such GPU computes linear layers at {}, which is {:.0f} % of its datasheet: the server has "
+            "another GPU, model or format of weights than the card says, or found prompts in its cache. "
+            "Times "
+            "to first token of other levels do not follow from this.",
+            flops_text(fit.speeds.linear_flops_per_s), *fit.speeds.linear_share * 100));
     if (fit.equal_lengths && fit.load > 1)
         doubts.emplace_back(
             "All requests have the same lengths, so that those in flight can run in step. Their TTFT then "

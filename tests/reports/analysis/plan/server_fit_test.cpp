@@ -94,6 +94,8 @@ TEST(ServerFit, ItWarnsOfWhatTheFitMissesAndOfRequestsInStep) {
     EXPECT_THAT(server_fit_console(fit), HasSubstr("doubt"));
     fit.load = 1;
     EXPECT_EQ(doubts_of(fit).size(), 1U) << "one request runs in step with none";
+    fit.speeds.linear_share = 1.2;
+    EXPECT_THAT(doubts_of(fit).back(), HasSubstr("120 % of its datasheet"));
 }
 
 TEST(ServerFit, LengthsAreEqualIfSmallestAndLargestAre) {
