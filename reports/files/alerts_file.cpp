@@ -51,6 +51,14 @@ AlertSeverity severity_of(const JsonCursor& value) {
     value.complain("warn or fail");
 }
 
+/// Refuses a threshold that a share never passes, such as a percentage.
+void expect_possible(const AlertRule& rule, const JsonCursor& threshold) {
+    const bool is_factor = rule.comparison == AlertComparison::above_baseline_times;
+    const bool is_share = alert_series_named(rule.series)->unit == "ratio" && !is_factor;
+    if (is_share && !(rule.threshold >= 0 && rule.threshold <= 1))
+        threshold.complain(fmt::format("a share from 0 to 1, as {} is", rule.series));
+}
+
 AlertRule rule_of(const JsonCursor& value) {
     value.expect_only({"name", "series", "comparison", "threshold", "for", "over", "severity"});
     AlertRule rule{.name = name_of_rule(value.at("name", "the alert's name")),
@@ -60,6 +68,7 @@ AlertRule rule_of(const JsonCursor& value) {
     if (const auto held_for = value.find("for")) rule.held_for = duration_of(*held_for);
     if (const auto over = value.find("over")) rule.over = duration_of(*over);
     if (const auto severity = value.find("severity")) rule.severity = severity_of(*severity);
+    expect_possible(rule, value.at("threshold", "a number"));
     if ((rule.comparison == AlertComparison::risen_by) != (rule.over > Duration{}))
         value.complain("\"over\", a duration above 0, with the comparison risen_by and with no other");
     return rule;

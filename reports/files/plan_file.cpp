@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "core/error.h"
 #include "core/text/json_nesting.h"
@@ -65,7 +67,14 @@ PlanTexts parse_plan_json(std::string_view text, const std::string& where) {
         throw UsageError(
             fmt::format("{}: nested deeper than {} levels; expected a file as --print-config writes it",
                         where, kDeepestJson));
-    const Json object = Json::parse(text, nullptr, false);
+    std::set<std::string> keys;
+    const auto refuse_twice = [&](int depth, Json::parse_event_t event, Json& key) {
+        if (depth == 1 && event == Json::parse_event_t::key && !keys.insert(key.get<std::string>()).second)
+            throw UsageError(fmt::format("{}: \"{}\" is in it twice; leave one of them out", where,
+                                         key.get<std::string>()));
+        return true;
+    };
+    const Json object = Json::parse(text, refuse_twice, false);
     if (!object.is_object())
         throw UsageError(
             fmt::format("{}: not JSON, or not an object; expected a file as --print-config writes it "

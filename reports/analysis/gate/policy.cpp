@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "core/error.h"
 #include "core/result/figures.h"
@@ -149,7 +150,11 @@ void check(const GatePolicy& policy) {
     require_between(policy.day_spread, 0, 1, "day_spread");
     if (policy.max_pairs < 3 || policy.max_pairs > 1000)
         throw UsageError(fmt::format("max_pairs is {}, but must be between 3 and 1000", policy.max_pairs));
+    std::set<std::string> names;
     for (const GateMetric& metric : policy.metrics) {
+        if (!names.insert(metric.name).second)
+            throw UsageError(
+                fmt::format("the policy has the metric {} twice; leave one of them out", metric.name));
         // A share cannot become worse by more than 100 percentage points.
         const double most = is_share(quantity_named(metric.name).kind) ? 1 : 10;
         require_between(metric.tolerance, 0, most, fmt::format("the tolerance of {}", metric.name));

@@ -54,6 +54,14 @@ TEST(AlertsFile, whatever_else_is_wrong_is_named_with_its_place) {
     EXPECT_THAT(with(R"(, "threshold": 1, "over": "4h")"), HasSubstr("risen_by"));
     EXPECT_THAT(with(R"(, "threshold": 1, "colour": "red")"), HasSubstr("colour"));
     EXPECT_THAT(refusal_of(file_with(
+                    R"({"name": "a", "series": "kv_usage", "comparison": "above", "threshold": 90})")),
+                HasSubstr("a share from 0 to 1, as kv_usage is"));
+    EXPECT_EQ(parse_alerts(file_with(R"({"name": "a", "series": "failed_ratio", "threshold": 3,)"
+                                     R"( "comparison": "above_baseline_times"})"),
+                           "alerts.json")
+                  .size(),
+              1U);
+    EXPECT_THAT(refusal_of(file_with(
                     R"({"name": "A b", "series": "waiting", "comparison": "above", "threshold": 1})")),
                 HasSubstr("lower-case"));
     EXPECT_THAT(refusal_of(R"({"alerts": []})"), HasSubstr("paretoken/alerts/1"));

@@ -56,6 +56,7 @@ TEST(PlanFile, what_is_none_is_refused_by_file_and_key) {
     refused("", "object");
     refused("[]", "object");
     refused(R"({"temprature": 1})", "temprature");
+    refused(R"({"isl": 64, "isl": 65})", "\"isl\" is in it twice");
     refused(R"({"dataset_content": "00"})", "dataset_content");
     refused(R"({"schema": "paretoken/run/2"})", "paretoken/run/2");
     refused(R"({"extra_body": {"top_k": 5}})", "extra_body");

@@ -54,6 +54,12 @@ TEST(GatePolicyFile, cannot_accept_more_failures_than_there_are_requests) {
     EXPECT_NO_THROW(check(policy)) << "three times as long";
 }
 
+TEST(GatePolicyFile, has_each_metric_once) {
+    GatePolicy policy = default_policy();
+    policy.metrics.push_back(policy.metrics.front());
+    EXPECT_THROW(check(policy), UsageError);
+}
+
 TEST(GatePolicyFile, may_list_no_metric_because_the_command_line_can_add_limits) {
     GatePolicy policy = parse_policy_json(R"({"metrics": []})", "policy.json");
     EXPECT_THROW(check(policy), UsageError);
