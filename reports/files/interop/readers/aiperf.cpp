@@ -58,8 +58,8 @@ ForeignRequest aiperf_request(const Json& line, double began, const std::string&
     request.sent_s = epoch_s(metadata, "request_start_ns", where) - began;
     if (number_in(metadata, {"credit_issued_ns"}))
         request.scheduled_s = epoch_s(metadata, "credit_issued_ns", where) - began;
-    if (number_in(metadata, {"request_end_ns"}) &&
-        epoch_s(metadata, "request_end_ns", where) < epoch_s(metadata, "request_start_ns", where))
+    const Json& end_ns = at_path(metadata, {"request_end_ns"});
+    if (end_ns.is_number() && end_ns < at_path(metadata, {"request_start_ns"}))
         refuse_foreign(where, "\"request_end_ns\" is before \"request_start_ns\"; the file is damaged");
     request.latency_s = seconds_in(metrics, "request_latency", where);
     const auto first = seconds_in(metrics, "time_to_first_token", where);
