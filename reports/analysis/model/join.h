@@ -37,7 +37,7 @@ struct JoinOptions {
     std::function<cards::ModelCard(const std::string& spec, const cards::ModelCardOptions& formats)> card_of;
     std::vector<WhatIfSpec> what_ifs;                  ///< --what-if
     std::optional<std::vector<std::string>> group_by;  ///< --group-by; if absent, grouped_runs() chooses
-    std::optional<std::string> gpu;  ///< --gpu NAME[xN]: hardware of runs that name no known GPU
+    std::optional<std::string> gpu;        ///< --gpu NAME[xN]: hardware of runs that name no known GPU
     std::vector<cards::PriceCard> prices;  ///< --price; the first card with a price for the hardware is used
     std::optional<std::string> basis;      ///< --price-basis
     SplitRule split;                       ///< --split
