@@ -908,7 +908,7 @@ TEST(Outcome, AnErrorInsideTheStreamFailsAndKeepsTheTimes) {
 TEST(Outcome, SignsOfLifeAndNotesOfGatewaysAreNoErrors) {
     for (const std::string_view event :
          {"event: ping\ndata: ping\n\n", "event: ping\ndata: 1712345678\n\n", "event: ping\ndata: []\n\n",
-          "data: ping\n\n", "data: keep-alive\n\n",
+          "data: ping\n\n", "data: keep-alive\n\n", "data: : keepalive\n\n", "data: [PING]\n\n",
           "event: ping\ndata: {\"type\":\"ping\",\"message\":\"still working\"}\n\n",
           "data: {\"message\":\"processing\",\"progress\":0.4}\n\n", "data: {\"detail\":\"queued\"}\n\n",
           "data: {\"code\":0,\"message\":\"Success\"}\n\n",
