@@ -260,7 +260,7 @@ std::optional<std::string> recognised_format(const std::string& path) {
 bool is_table(const std::string& path) {
     const std::string begin = beginning_of(path);
     const std::size_t first = begin.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-    return first != std::string::npos && begin[first] != '{' && begin[first] != '[';
+    return first != std::string::npos && begin[first] != '{' && begin[first] != '[' && begin[first] != '\0';
 }
 
 std::string guessed_format(const std::string& path) {
