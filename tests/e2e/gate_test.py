@@ -224,7 +224,7 @@ class Baselines(Case):
         done = self.succeeds(paretoken(*measured, *out))
         self.assertIn("the baseline's options: --concurrency 4 ", done.stderr)
         plan = json.loads((self.directory / "measured" / "candidate" / "01" / "run.json").read_text())["plan"]
-        self.assertEqual((plan["isl"], plan["osl"], plan["num_prompts"]), ("2048", "32", "40"))
+        self.assertEqual((plan["isl"], plan["osl"], plan["num_prompts"]), ("2048", "32", 40))
         self.fails_clearly(paretoken(*measured, "--isl", 16, "--concurrency", 1, *out, "--overwrite"), 2,
                            "--isl: 2048 and 16; --concurrency: 4 and 1 (--across load); the baseline was measured")
         self.succeeds(paretoken("baseline", "drop", "main", *store))
