@@ -251,10 +251,10 @@ void require_known_gpu(std::string_view text, std::string_view cpu) {
             similar.push_back(name);
     }
     const std::string meant =
-        similar.empty() ? "" : fmt::format("did you mean {}? ", fmt::join(similar, " or "));
+        similar.empty() ? "" : fmt::format("Did you mean {}? ", fmt::join(similar, " or "));
     throw UsageError(
         fmt::format("--gpu {}: there is no card of this hardware, so that no limit and no price would be "
-                    "known; {}There are cards of {}. {}{} gives it a name all the same",
+                    "known. {}There are cards of {}. {}{} gives it a name all the same",
                     text, meant, fmt::join(known, ", "), kOther, spec.name));
 }
 

@@ -6,6 +6,8 @@
 #include <array>
 #include <cctype>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
 
 #include "cards/config/values.h"
 #include "core/formats.h"
@@ -125,6 +127,15 @@ std::string after_layer(const std::string& name) {
     return name;
 }
 
+/// Whether the numbered layer of a name belongs to the language model, and not to a tower for images or
+/// sound.
+bool is_of_language(const std::string& name) {
+    constexpr std::array<std::string_view, 8> kTowers{"vision", "visual", "vpm", "audio",
+                                                      "apm",    "speech", "tts", "image"};
+    return std::ranges::none_of(
+        kTowers, [&](std::string_view tower) { return name.find(tower) != std::string::npos; });
+}
+
 enum class Syntax : std::uint8_t {
     regular,  ///< a regular expression
     name      ///< a name, a regular expression after "re:", or a shell pattern with "*"
@@ -144,7 +155,7 @@ NameRule rule_of(const JsonCursor& where, const std::string& text, Syntax syntax
             rule.pattern = NamePattern::regular(std::string_view(text).substr(marked ? 3 : 0));
         else if (has_star)
             rule.pattern = NamePattern::shell(text);
-        else if (rule.layer)
+        else if (rule.layer && is_of_language(text))
             rule.text = after_layer(text);
     } catch (const std::invalid_argument&) {
         where.complain(
@@ -313,7 +324,7 @@ bool concerns(const NameRule& rule, const Recipe& recipe, const ModuleNames& mod
         if (!rule.pattern) return rule.text == "lm_head";
         return rule.head && rule.pattern->matches("lm_head");
     }
-    if (rule.layer && *rule.layer != module.layer) return false;
+    if (rule.layer && (*rule.layer != module.layer || !is_of_language(rule.text))) return false;
     const std::string layer = fmt::format("layers.{}.", module.layer);
     const auto is_inside = [&](const std::string& name) {
         return fmt::format(".{}{}.", rule.layer ? "" : layer, name).find("." + rule.text + ".") !=
@@ -388,22 +399,39 @@ Stored format_of(Recipe& recipe, const ModuleNames& module) {
     return recipe.otherwise;
 }
 
+namespace {
+
+/// A rule's text without what a pattern puts behind a name: "mlp\\.gate\\..*" → "mlp\\.gate".
+std::string_view without_end(std::string_view text) {
+    for (bool cut = true; std::exchange(cut, false);)
+        for (const std::string_view end : {"$", ".*", "\\.", "."})
+            if (text.ends_with(end)) {
+                text.remove_suffix(end.size());
+                cut = true;
+            }
+    return text;
+}
+
+}  // namespace
+
 void refuse_unused_rules(const Recipe& recipe) {
     constexpr std::array<std::string_view, 13> kOfLayers{
         "attn",  "attention", "mlp", "ffn",    "feed_forward", "moe",          "expert",
         "_proj", "dense",     "fc",  "layers", "blocks",       "transformer.h"};
-    constexpr std::array<std::string_view, 29> kOthers{
-        "lm_head",  "embed",    "norm",      "router",    "vision",     "visual",  "audio",  "image",
-        "mtp",      "nextn",    "eh_proj",   "shared",    "indexer",    "rotary",  "bias",   "patch",
-        "merger",   "speech",   "projector", "connector", "aligner",    "adapter", "pooler", "talker",
-        "q_a_proj", "q_b_proj", "kv_a_proj", "kv_b_proj", "linear_attn"};
+    constexpr std::array<std::string_view, 34> kOthers{
+        "lm_head",     "embed",  "norm",      "router",   "vision",    "visual",    "audio",
+        "image",       "mtp",    "nextn",     "eh_proj",  "shared",    "indexer",   "rotary",
+        "bias",        "patch",  "merger",    "speech",   "projector", "connector", "aligner",
+        "adapter",     "pooler", "talker",    "q_a_proj", "q_b_proj",  "kv_a_proj", "kv_b_proj",
+        "linear_attn", "mlp1",   "resampler", "vpm",      "apm",       "tts"};
     const auto has = [](const std::string& text) {
         return [&text](std::string_view part) { return text.find(part) != std::string::npos; };
     };
     for (const NameRule& rule : recipe.rules) {
         const auto layer = rule.layer ? rule.layer : layer_in(rule.text, false);
         const bool beyond = layer && *layer >= recipe.layers;  // layers of a draft
-        const bool gate = rule.text.ends_with("gate") || rule.text.ends_with("gate$");
+        const std::string_view stem = without_end(rule.text);
+        const bool gate = stem.ends_with("gate");
         const bool of_layers = rule.layer || std::ranges::any_of(kOfLayers, has(rule.text));
         if (rule.used || beyond || gate || !of_layers || std::ranges::any_of(kOthers, has(rule.text)))
             continue;

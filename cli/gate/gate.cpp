@@ -194,7 +194,9 @@ bool is_of_work(const PlanField& field, const std::set<reports::Across>& across)
     for (const char* const own :
          {"url", "model", "seed", "salt", "shard", "shards", "rendezvous", "start_at"})
         if (field.name == own) return false;
-    return field.kind == FieldKind::workload || field.name == "endpoint" || field.name == "endpoint_type" ||
+    for (const char* const also : {"endpoint", "endpoint_type", "dataset_path", "text"})
+        if (field.name == also) return true;
+    return field.kind == FieldKind::workload ||
            (field.kind == FieldKind::load && !across.contains(reports::Across::load));
 }
 
@@ -206,16 +208,18 @@ LoadPlan with_work_of(const RunResult& stored, const GateCommand& command,
     PlanEcho taken;
     for (const auto& [name, value] : stored.plan) {
         const PlanField* const field = plan_field_named(name);
-        if (field != nullptr && is_of_work(*field, across) && !given.contains(name))
-            taken.emplace(name, value);
+        const bool is_given = given.contains(name) || (name == "arrivals" && given.contains("request_rate"));
+        if (field != nullptr && is_of_work(*field, across) && !is_given) taken.emplace(name, value);
     }
     PlanTexts texts = paretoken::texts_of(taken);
     texts.insert(given.begin(), given.end());
     const LoadPlan asked = plan_of(texts);
     PlanEcho with_given = stored.plan;
-    for (const auto& [name, value] : echo_of(asked))
-        if (given.contains(name) && !name.starts_with("dataset") && name != "text")  // the same file may move
-            with_given[name] = value;
+    for (const auto& [name, value] : echo_of(experiments::with_load(asked))) {
+        const bool is_rate = name == "arrivals" && given.contains("request_rate");
+        const bool is_file = name.starts_with("dataset") || name == "text";  // it may have moved
+        if (is_rate || (given.contains(name) && !is_file && name != "request_rate")) with_given[name] = value;
+    }
     if (const auto found = reports::difference_of_plans(stored.plan, with_given, across))
         throw UsageError(fmt::format(
             "{}; the baseline was measured with other options: leave these out, and the candidate gets the "

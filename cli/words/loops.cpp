@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,7 +46,8 @@ std::optional<Words> range_in(std::string text) {
     for (const char* at = text.c_str(); *at != '\0';) {
         char* end = nullptr;
         values.push_back(std::strtoll(at, &end, 10));
-        if (end == at) return std::nullopt;
+        constexpr std::ptrdiff_t kMostDigits = 9;
+        if (end == at || end - at > kMostDigits) return std::nullopt;
         for (at = end; *at == ' ';) ++at;
     }
     if (values.empty() || values.size() > 3 || (!is_seq && values.size() == 1)) return std::nullopt;
@@ -53,7 +55,7 @@ std::optional<Words> range_in(std::string text) {
     const std::int64_t step = values.size() == 2 ? 1 : is_seq ? values[1] : values[2];
     const std::int64_t last = is_seq ? values.back() : values[1];
     constexpr std::int64_t kMost = 1000;
-    if (step <= 0 || (last - values.front()) / step >= kMost) return std::nullopt;
+    if (step <= 0 || last < values.front() || (last - values.front()) / step >= kMost) return std::nullopt;
     Words numbers;
     for (std::int64_t value = values.front(); value <= last; value += step)
         numbers.push_back(std::to_string(value));
@@ -198,12 +200,17 @@ class Loops {
             while (at_ < text_.size() && text_[at_] == ' ') ++at_;
             return at_ < text_.size() ? text_[at_] : '\0';
         }
+        /// A number above 2^31 is no number of requests, tokens or users; two smaller ones have a product.
+        static Number within(std::int64_t number) {
+            constexpr std::int64_t kMost = std::int64_t{1} << 31U;
+            return std::abs(number) <= kMost ? Number(number) : std::nullopt;
+        }
         Number sum_of_terms() {
             Number sum = product();
             for (char c = skip_blanks(); sum && (c == '+' || c == '-'); c = skip_blanks()) {
                 ++at_;
                 const Number next = product();
-                sum = next ? Number(c == '+' ? *sum + *next : *sum - *next) : std::nullopt;
+                sum = next ? within(c == '+' ? *sum + *next : *sum - *next) : std::nullopt;
             }
             return sum;
         }
@@ -213,14 +220,20 @@ class Loops {
                 ++at_;
                 const Number next = factor();
                 if (!next || (c != '*' && *next == 0)) return std::nullopt;
-                product = c == '*' ? *product * *next : c == '/' ? *product / *next : *product % *next;
+                product = within(c == '*'   ? *product * *next
+                                 : c == '/' ? *product / *next
+                                            : *product % *next);
+                if (!product) return std::nullopt;
             }
             return product;
         }
         Number factor() {
             if (skip_blanks() == '(') {
+                constexpr int kDeepest = 64;
+                if (++depth_ > kDeepest) return std::nullopt;
                 ++at_;
                 const Number inner = sum_of_terms();
+                --depth_;
                 return skip_blanks() == ')' && ++at_ > 0 ? inner : std::nullopt;
             }
             std::string word;
@@ -242,6 +255,7 @@ class Loops {
         std::string_view text_;
         Lookup of_name_;
         std::size_t at_ = 0;
+        int depth_ = 0;  ///< open parentheses
     };
 
     std::vector<Loop> loops_;

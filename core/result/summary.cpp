@@ -125,9 +125,10 @@ LoadMemory memory_of_load(const RequestTable& records, TimeSpan window, const Su
     return memory_of(stays, {0, seconds(window.length())}, is_closed_loop(options));
 }
 
-/// Returns whether a request waited from before the window until after it.
+/// Returns whether a request waited for its first event from before the window until after it.
 bool spans(const RequestRecord& record, TimeSpan window) {
-    return !record.warmup && record.scheduled < window.begin && end_of(record) >= window.end;
+    return !record.warmup && record.scheduled < window.begin &&
+           record.first_event.value_or(end_of(record)) >= window.end;
 }
 
 /// Returns the requests for the metrics of a window, in the order of their schedule: those that were

@@ -49,7 +49,7 @@ constexpr std::array kReasons = {
     ValidityReason{"bunched_stream", "Tokens came together after they had been computed.",
                    "Switch buffering off in proxies (nginx: proxy_buffering off, tcp_nodelay on)."},
     ValidityReason{"early_first_event", "The first event of most answers came long before all others.",
-                   "Do not trust the time to first token; read an answer's beginning (--keep-answers)."},
+                   "Read an answer's beginning (--keep-answers): the first event may not be a token."},
     ValidityReason{
         "starved", "Requests waited through the whole window while others were served.",
         "Raise the server's threads or connections, lower --concurrency, or look for a hung replica."},

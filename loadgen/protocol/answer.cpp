@@ -13,16 +13,15 @@
 namespace paretoken::protocol {
 namespace {
 
-/// Returns whether an event that holds no JSON object keeps the connection open: it has a name of its own
-/// ("ping"), or its text is one of the usual words.
+/// Returns whether an event that holds no JSON object keeps the connection open: its name or its text is one
+/// of the usual words.
 bool is_sign_of_life(const SseEvent& event) {
     std::string_view data = event.data;
     if (data.starts_with('{')) return false;
     data.remove_prefix(std::min(data.find_first_not_of(": ["), data.size()));
     if (data.ends_with(']')) data.remove_suffix(1);
-    if (!event.type.empty() && event.type != "message" && event.type != "data") return true;
     for (const std::string_view word : {"ping", "pong", "heartbeat", "keepalive", "keep-alive"})
-        if (lower_case(data) == word) return true;
+        if (lower_case(event.type) == word || lower_case(data) == word) return true;
     return false;
 }
 

@@ -193,6 +193,8 @@ enum class Says : std::uint8_t { nothing, success, failure };
 Says kind_of_message(dom::element whole) {
     dom::element element;
     Says says = Says::nothing;
+    const std::string words = lower_case(text_in(whole, "message"));
+    if (words == "success" || words == "ok") return Says::success;
     for (const auto key : {"code", "status_code", "error_code", "errcode"}) {
         if (whole[key].get(element)) continue;
         const std::string value = lower_case(string_of(element));
@@ -202,6 +204,9 @@ Says kind_of_message(dom::element whole) {
     }
     std::int64_t status = 0;
     if (!whole["status"].get(status) && status >= 400) return Says::failure;
+    bool truth = false;
+    if (!whole["error"].get(truth) && truth) return Says::failure;
+    if (!whole["success"].get(truth) && !truth) return Says::failure;
     for (const auto key : {"type", "object", "status"}) {
         if (whole[key].get(element)) continue;
         const std::string value = lower_case(string_of(element));

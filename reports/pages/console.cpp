@@ -424,7 +424,9 @@ std::string sweep_legend(std::span<const SweepPoint> points) {
         texts.emplace_back("too few: too few requests to tell anything about the limits");
     if (any([](const SweepPoint& point) { return point.repeat > 1; }))
         texts.emplace_back("#2: the second run of a load; ×8: with 8 times as many requests");
-    if (any([](const SweepPoint& point) { return point.interactivity_tok_per_s.has_value(); }))
+    const bool has_speeds = std::ranges::any_of(
+        sweep_columns(points), [](const SweepColumn& column) { return column.title == "per user"; });
+    if (has_speeds && any([](const SweepPoint& point) { return point.interactivity_tok_per_s.has_value(); }))
         texts.emplace_back("per user: tok/s that 90 % of the requests reach");
     std::string text;
     for (const std::string& one : texts) text += labelled(text.empty() ? "legend" : "", one);

@@ -612,7 +612,7 @@ TEST(Summary, of_a_request_that_was_given_up_later_keeps_its_first_token_and_tha
 TEST(Summary, counts_requests_that_waited_through_the_whole_window) {
     auto records = script::closed_loop(1, 100, {});
     auto starved = script::answered(kStart, {});
-    starved.last_event = starved.finished = starved.closed = kStart + 60s;
+    starved.first_event = starved.last_event = starved.finished = starved.closed = kStart + 60s;
     records.insert(records.begin(), 3, starved);
     const auto summary = summarize(records, closed(4));
     EXPECT_EQ(summary.counts.starved, summary.window_report.steady ? 3U : 0U);
