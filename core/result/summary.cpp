@@ -127,7 +127,7 @@ LoadMemory memory_of_load(const RequestTable& records, TimeSpan window, const Su
 
 /// Returns whether a request waited for its first event from before the window until after it.
 bool spans(const RequestRecord& record, TimeSpan window) {
-    return !record.warmup && record.scheduled < window.begin &&
+    return !record.warmup && record.scheduled <= window.begin &&
            record.first_event.value_or(end_of(record)) >= window.end;
 }
 

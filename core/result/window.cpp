@@ -355,16 +355,18 @@ SteadyWindow overloaded(TimeSpan run, const std::string& why) {
 /// of 1 ÷ the number of rounds. In whole rounds, requests per second × mean time is the number in flight.
 TimeSpan whole_rounds(const RequestTable& records, TimeSpan span, std::uint64_t cap) {
     std::vector<TimePoint> ends;
-    bool ends_with_one = false;  // whether a request ended at the very end of the window
+    bool begins_with_one = false;  // whether a request ended just when the window begins
+    bool ends_with_one = false;
     for (const RequestRecord& record : records) {
         const TimePoint end = record.last_event.value_or(end_of(record));
         if (span.contains(end)) ends.push_back(end);
+        begins_with_one |= end == span.begin;
         ends_with_one |= end == span.end;
     }
     std::size_t whole = ends.size() / cap * cap;
     if (whole == ends.size()) {
         // The last of these ends lies before the end of the window, so that they took less time than it has.
-        if (whole == 0 || ends_with_one) return span;
+        if (whole == 0 || !begins_with_one || ends_with_one) return span;
         whole -= cap;
     }
     if (whole == 0) return span;

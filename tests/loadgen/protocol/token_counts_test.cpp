@@ -332,7 +332,7 @@ TEST(TokenCounts, above_the_limit_that_ended_the_answer_are_those_of_the_events_
 
 TEST(TokenCounts, below_the_limit_that_ended_the_answer_are_those_of_the_events) {
     const auto counted = [](std::string reason) {
-        std::vector<Chunk> chunks(24, Chunk{.text_bytes = 5});
+        std::vector<Chunk> chunks(24, Chunk{.time = {}, .text_bytes = 5});
         RequestRecord record;
         record.events.resize(24);
         record.usage.completion = 19;
