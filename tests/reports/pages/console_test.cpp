@@ -192,10 +192,15 @@ TEST(SweepTable, ShowsThePercentilesWithLimitsBesideTheirLimits) {
                {.key = "tpot_p95", .limit = .012, .value = .0125, .verdict = SloVerdict::missed}};
     const SweepPoint point = sweep_point_of(run, {.directory = "d", .load = 8, .repeat = 2});
     EXPECT_EQ(point.limits.at("tpot_p95"), (LimitedPercentile{.0125, .012}));
-    const std::string text = sweep_summary(
-        {.axis = "concurrency",
-         .points = {point},
-         .search = SweepSearch{.slos = {"ttft_p95:60"}, .pass = 41, .saturation = 17.5, .elasticity = {.1}}});
+    SweepFile sweep;
+    sweep.axis = "concurrency";
+    sweep.points = {point};
+    sweep.search.emplace();
+    sweep.search->slos = {"ttft_p95:60"};
+    sweep.search->pass = 41;
+    sweep.search->saturation = 17.5;
+    sweep.search->elasticity = {.1};
+    const std::string text = sweep_summary(sweep);
     expect_at_most_80_columns(text);
     for (const char* expected :
          {"tpot_p95 / 12  ttft_p95 / 60  verdict", "12.5", "38.3", "missed", "#2: the second run of a load"})
