@@ -13,15 +13,15 @@
 namespace paretoken::protocol {
 namespace {
 
-/// Returns whether an event that holds no JSON object keeps the connection open: its name or its text is one
-/// of the usual words.
-bool is_sign_of_life(const SseEvent& event) {
-    std::string_view data = event.data;
-    if (data.starts_with('{')) return false;
-    data.remove_prefix(std::min(data.find_first_not_of(": ["), data.size()));
-    if (data.ends_with(']')) data.remove_suffix(1);
+/// Returns whether the name of an event, or what it holds, is one of the words that keep a connection open.
+bool is_sign_of_life(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(": ["), text.size()));
+    if (text.ends_with(']')) text.remove_suffix(1);
+    constexpr std::size_t kLongest = 10;
+    if (text.size() > kLongest) return false;
+    const std::string small = lower_case(text);
     for (const std::string_view word : {"ping", "pong", "heartbeat", "keepalive", "keep-alive"})
-        if (lower_case(event.type) == word || lower_case(data) == word) return true;
+        if (small == word) return true;
     return false;
 }
 
@@ -173,12 +173,12 @@ std::uint32_t AnswerReader::on_body(std::span<const char> bytes, TimePoint stamp
 }
 
 void AnswerReader::on_event(const SseEvent& event) {
-    if (done_) return;
+    if (done_ || is_sign_of_life(event.type)) return;
     const Delta& delta = parser_->parse(event.data);
     if (event.type == "error" && delta.error.empty())
         return fail(Outcome::stream_error, error_text_of(event.data, parser_->secrets()));
     if (!delta.malformed) return on_delta(delta);
-    if (is_sign_of_life(event)) return;
+    if (is_sign_of_life(event.data)) return;
     constexpr std::size_t kShown = 60;
     fail(Outcome::malformed, are_lines_of_objects(event.data)
                                  ? std::string(kNoBlankLine)

@@ -237,8 +237,9 @@ std::string error_in(dom::element whole, bool in_stream = false) {
     }
     if (text.empty() && !whole["base_resp"].get(element) && !succeeded(element)) text = error_of(element);
     const Says says = text.empty() ? kind_of_message(whole) : Says::failure;
-    if (!text.empty() || says == Says::success || (in_stream && says == Says::nothing)) return text;
+    if (!text.empty() || says == Says::success) return text;
     if (!whole["detail"].get(element)) text = detail_of(element);
+    if (in_stream && says == Says::nothing) return text;
     // Older vLLM sends {"object": "error", "message": …}, gateways send {"message": …}. A message that is not
     // text belongs to another protocol.
     std::string_view message;
@@ -405,8 +406,7 @@ void DeltaParser::read(std::string_view data) {
         dom::element whole;
         if (!slow.parse(data.data(), data.size()).get(whole))
             delta.error = short_line(error_in(whole, true), kLongestText, state_->secrets);
-        else if (reading.error)
-            delta.error = "an error without a text";
+        if (reading.error && !reading.known && delta.error.empty()) delta.error = "an error without a text";
     }
     if (delta.error.empty())
         delta.error = error_of_reason(delta.finish_reason,

@@ -151,7 +151,8 @@ StoredRun read_recorded(const fs::path& directory, Empty empty) {
 }
 
 void for_each_recorded(const fs::path& directory, const std::function<void(RequestRecord&&)>& visit) {
-    if (const auto ended_path = ended_path_in(directory)) {
+    // Runs of earlier versions have no begun.json, and do not say what they wrote.
+    if (const auto ended_path = holds_recorded(directory) ? ended_path_in(directory) : std::nullopt) {
         auto marks = file_marks_in(read_file(*ended_path), ended_path->string());
         std::erase_if(marks, [](const auto& mark) { return mark.first != kRecordsFileName; });
         refuse_other_files(directory, marks);

@@ -341,8 +341,7 @@ TEST(SteadyWindow, is_the_first_plateau_and_names_the_later_one) {
     ASSERT_TRUE(window.steady) << window.how;
     EXPECT_NEAR(seconds(window.span.end - kStart), 100, 2.5);
     EXPECT_LT(window.span.end, kStart + 500 * 200ms);
-    EXPECT_THAT(window.how, HasSubstr("to " + number_text(seconds(window.span.end - kStart)) +
-                                      " s, when the time to first token rose by 3"));
+    EXPECT_THAT(window.how, HasSubstr(" s, when the time to first token rose by 3"));
     EXPECT_THAT(window.how, HasSubstr("% of its mean to another level"));
     ASSERT_FALSE(window.tests.empty());
     for (const auto& test : window.tests) EXPECT_GT(test.p, 0.001) << test.series << " " << test.test;

@@ -910,10 +910,10 @@ TEST(Outcome, SignsOfLifeAndNotesOfGatewaysAreNoErrors) {
          {"event: ping\ndata: ping\n\n", "event: ping\ndata: 1712345678\n\n", "event: ping\ndata: []\n\n",
           "data: ping\n\n", "data: keep-alive\n\n", "data: : keepalive\n\n", "data: [PING]\n\n",
           "event: ping\ndata: {\"type\":\"ping\",\"message\":\"still working\"}\n\n",
-          "data: {\"message\":\"processing\",\"progress\":0.4}\n\n", "data: {\"detail\":\"queued\"}\n\n",
-          "data: {\"code\":0,\"message\":\"Success\"}\n\n",
-          "data: {\"status\":\"running\",\"message\":\"x\"}\n\n", "data: {\"error\":{}}\n\n",
-          "data: {\"error\":{\"code\":0,\"message\":\"\"}}\n\n",
+          "data: {\"message\":\"processing\",\"progress\":0.4}\n\n",
+          "event: ping\ndata: {\"detail\":\"queued\"}\n\n", "data: {\"code\":0,\"message\":\"Success\"}\n\n",
+          "data: {\"status\":\"running\",\"message\":\"x\"}\n\n", "data: {\"choices\":[],\"error\":{}}\n\n",
+          "data: {\"choices\":[],\"error\":{\"code\":0,\"message\":\"\"}}\n\n",
           "data: {\"choices\":[],\"error\":{\"message\":null,\"type\":null}}\n\n"}) {
         const RequestRecord record =
             Answer().read(1, text("a") + std::string(event) + text("b") + kStop + kDone).end();

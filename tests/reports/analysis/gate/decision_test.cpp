@@ -533,7 +533,7 @@ TEST(GateQuality, IsLeftOutWithANoteWhereTheSidesWereNotAskedTheSame) {
     ask(input.baseline[0], 20, 20);
     GateReport report = report_of(input);
     EXPECT_THROW(row(report, "quality"), std::out_of_range);
-    EXPECT_THAT(report.notes, Contains(HasSubstr("known of the baseline only")));
+    EXPECT_THAT(report.notes, Contains(HasSubstr("measured for the baseline only")));
     ask(input.candidate[0], 20, 20, "other questions");
     report = report_of(input);
     EXPECT_THROW(row(report, "quality"), std::out_of_range);
