@@ -58,10 +58,10 @@ struct ModelCard {
 
     std::uint64_t resident_weight_bytes = 0;  ///< bytes of all weights
     std::uint64_t dense_streamed_bytes = 0;   ///< read by every step: no embedding lookup, no routed experts
-    double scale_bytes =
-        0;  ///< bytes of scales that the sizes of the formats, and so both above, do not contain
-    std::uint64_t embedding_bytes = 0;  ///< of these, the embedding that tokens are looked up in
-    std::uint64_t attention_bytes = 0;  ///< of these, the matrices of attention, with their scales
+    std::uint64_t embedding_bytes = 0;  ///< part of all weights: the embedding that tokens are looked up in
+    std::uint64_t attention_bytes = 0;  ///< part of all weights: the matrices of attention, with their scales
+    /// Bytes of scales that the sizes of the formats, and so `resident_weight_bytes`, do not contain.
+    double scale_bytes = 0;
     std::map<std::string, std::uint64_t> bytes_by_dtype;
     std::uint64_t parameters = 0;
     std::uint64_t active_parameters = 0;  ///< used per token: no embedding lookup, only active experts

@@ -69,8 +69,7 @@ void add_merge(CLI::App& app) {
     sub->footer(
         "The result is computed from the requests of all shards, as one process would have computed it. A "
         "shard that is missing or was killed is named, and the result is then partial (exit code 3). "
-        "`paretoken "
-        "help shards` has an example that starts shards.");
+        "`paretoken help shards` has an example that starts shards.");
     sub->callback([command] { merge(*command); });
 }
 

@@ -21,7 +21,7 @@ std::vector<bool> numbered(const JsonCursor& list, std::uint64_t layers) {
     return named;
 }
 
-/// The same for a text such as "4,5,6" (Step).
+/// Which layers a text such as "4,5,6" names (Step).
 std::vector<bool> numbered_in_text(const JsonCursor& list, std::uint64_t layers) {
     const std::string text = list.string();
     std::vector<bool> named(layers, false);

@@ -95,8 +95,7 @@ std::optional<std::string> kv_dtype_option_of(const JsonCursor& config) {
     return {};
 }
 
-// --- rules
-// ---------------------------------------------------------------------------------------------------
+// ---- rules
 
 /// The number after "layers." or another name for the list of layers, in a name or pattern. With `whole`, a
 /// number is ignored after which a pattern may have further digits.

@@ -200,11 +200,10 @@ bool is_of_work(const PlanField& field, const std::set<reports::Across>& across)
            (field.kind == FieldKind::load && !across.contains(reports::Across::load));
 }
 
-/// Returns `asked` with the work of a stored run where the user gives no options for it. Throws UsageError if
-/// the options that the user gives ask for other work.
-LoadPlan with_work_of(const RunResult& stored, const GateCommand& command,
-                      const std::set<reports::Across>& across) {
-    const PlanTexts given = texts_of(command.plan);
+/// Returns the plan of the options `given`, and of those of a stored run for the rest of the work. Prints the
+/// latter unless `quiet`. Throws UsageError if the options that are given ask for other work.
+LoadPlan with_work_of(const RunResult& stored, const PlanTexts& given,
+                      const std::set<reports::Across>& across, bool quiet) {
     PlanEcho taken;
     for (const auto& [name, value] : stored.plan) {
         const PlanField* const field = plan_field_named(name);
@@ -225,13 +224,14 @@ LoadPlan with_work_of(const RunResult& stored, const GateCommand& command,
             "{}; the baseline was measured with other options: leave these out, and the candidate gets the "
             "baseline's",
             *found));
-    if (const std::string line = shell_line(arguments_of(taken)); !command.shown.quiet && !line.empty())
+    if (const std::string line = shell_line(arguments_of(taken)); !quiet && !line.empty())
         print(stderr, "the baseline's options: {}\n", line);
     return asked;
 }
 
 GatePlan plan_of_gate(const GateCommand& command) {
-    GatePlan plan{.asked = plan_of(texts_of(command.plan)),
+    const PlanTexts given = texts_of(command.plan);
+    GatePlan plan{.asked = plan_of(given),
                   .baseline = command.baseline_server,
                   .candidate = command.candidate_server,
                   .policy = policy_of(command),
@@ -239,7 +239,7 @@ GatePlan plan_of_gate(const GateCommand& command) {
                   .checklist = command.checklist};
     if (!command.baseline.empty()) add_stored(command, plan);
     if (!plan.stored_runs.empty())
-        plan.asked = with_work_of(plan.stored_runs.front().result, command, plan.across);
+        plan.asked = with_work_of(plan.stored_runs.front().result, given, plan.across, command.shown.quiet);
     if (!command.max_time.empty())
         plan.max_time = naming("--max-time", [&] { return parse_duration(command.max_time); });
     if (plan.asked.virtual_time)

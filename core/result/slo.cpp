@@ -391,9 +391,9 @@ std::string slo_text(const SloResult& result) {
                        : fmt::format("{} {} count as {} independent ones", result.n, units,
                                      number_text(std::floor(*result.n_effective)));
     if (result.times_enough && *result.times_enough > 1)
-        evidence += *result.times_enough < 100
-                        ? fmt::format("; about {:.2g} times as many would decide", *result.times_enough)
-                        : fmt::format("; about {:.0f} times as many would decide", *result.times_enough);
+        evidence += fmt::format("; about {} times as many would decide",
+                                *result.times_enough < 100 ? fmt::format("{:.2g}", *result.times_enough)
+                                                           : fmt::format("{:.0f}", *result.times_enough));
     if (result.verdict == SloVerdict::within)
         return fmt::format("{}: within {}, which is not shown at 99 % ({}; {})", text, limit, over, evidence);
     if (result.verdict == SloVerdict::missed)

@@ -28,14 +28,17 @@ bool begins_early(const RequestRecord& record) {
     constexpr std::size_t kFewestGaps = 7;
     constexpr double kMost = 2. / 3;   // of the time to the second event
     constexpr double kMuchLonger = 5;  // times the median of the other gaps
-    if (!record.sent) return false;
-    std::vector<double> gaps;
-    for (std::size_t i = 1; i < record.events.size(); ++i)
-        if (!record.events[i].same_read)
-            gaps.push_back(seconds(record.events[i].time - record.events[i - 1].time));
+    const auto& events = record.events;
+    const auto gap_before = [&](std::size_t i) { return seconds(events[i].time - events[i - 1].time); };
+    std::size_t second = 1;  // the first event that came in another read
+    while (second < events.size() && events[second].same_read) ++second;
+    if (!record.sent || second >= events.size()) return false;
+    const double first = gap_before(second);
+    if (first <= kMost * (seconds(events.front().time - *record.sent) + first)) return false;
+    std::vector<double> gaps;  // of few answers, because most have ended here
+    for (std::size_t i = second; i < events.size(); ++i)
+        if (!events[i].same_read) gaps.push_back(gap_before(i));
     if (gaps.size() < kFewestGaps) return false;
-    const double first = gaps.front();
-    if (first <= kMost * (seconds(record.events.front().time - *record.sent) + first)) return false;
     const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
     std::nth_element(gaps.begin() + 1, middle, gaps.end());
     return first > kMuchLonger * *middle;

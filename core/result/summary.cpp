@@ -151,9 +151,15 @@ RequestRows measured_in(const RequestRows& requests, TimeSpan window) {
     return measured;
 }
 
+/// Returns how many of the measured requests waited through the window. They are the first ones, because
+/// `measured` is sorted.
 std::uint64_t starved_in(const RequestRows& measured, TimeSpan window) {
+    const RequestTable& table = measured.table();
     std::uint64_t starved = 0;
-    measured.for_each([&](const RequestRecord& record) { starved += spans(record, window) ? 1 : 0; });
+    for (const std::uint32_t row : measured.rows()) {
+        if (table.scheduled(row) > window.begin) break;
+        starved += spans(table[row], window) ? 1 : 0;
+    }
     return starved;
 }
 

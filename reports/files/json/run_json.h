@@ -41,7 +41,7 @@ BegunFile parse_begun_json(std::string_view text, const std::string& where);
 std::string ended_json(const Recorded& recorded, const std::map<std::string, FileMark>& files);
 std::map<std::string, FileMark> parse_ended_json(std::string_view text, const std::string& where,
                                                  Recorded& recorded);
-/// The same for a reader who needs only the files.
+/// Reads only the marks of the files from an ended.json, for readers who need nothing else of it.
 std::map<std::string, FileMark> file_marks_in(std::string_view ended_json, const std::string& where);
 
 }  // namespace paretoken::reports

@@ -52,8 +52,7 @@ void refuse_contradiction(const LoadedRun& run, const cards::GpuSpec& wanted, co
         cards::normalised_hardware(own_name) != cards::normalised_hardware(wanted.name))
         throw UsageError(fmt::format(
             "--gpu {}: the run in {} says {}{}, which --gpu contradicts. --gpu is for runs that do not say "
-            "what "
-            "served them; `paretoken report --what-if gpu={}` estimates another GPU",
+            "what served them; `paretoken report --what-if gpu={}` estimates another GPU",
             *options.gpu, run.directory, own_name,
             own_name == provenance.hardware ? "" : fmt::format(" ({})", provenance.hardware), *options.gpu));
     if ((own == 1 && !named) || own == wanted.count) return;
