@@ -124,10 +124,20 @@ void add_histogram(std::span<const ServerScrape> scrapes, TimeSpan span, const s
     figures[key + "_mean_s"] = sum.over(span) / count.over(span);
 }
 
-/// Returns the counters that fell although their server did not start again. A restart sets all of its
-/// counters to 0, so that most of them fall at once.
-std::set<std::string> fallen_counters(std::span<const ServerScrape> scrapes) {
-    std::set<std::string> fallen;
+/// How counters fell. A restart sets all counters of a server to 0, so that most of them fall at once.
+struct Falls {
+    std::set<std::string> without_restart;
+    std::size_t restarts = 0;
+
+    /// Returns whether several servers answered in turn behind one address: each change looks like a restart.
+    bool alternate() const { return restarts > 1; }
+    bool makes_doubtful(const std::string& counter) const {
+        return alternate() || without_restart.contains(counter);
+    }
+};
+
+Falls falls_of(std::span<const ServerScrape> scrapes) {
+    Falls falls;
     std::map<std::string, double> before;
     for (const ServerScrape& scrape : scrapes) {
         std::set<std::string> now_lower;
@@ -142,9 +152,13 @@ std::set<std::string> fallen_counters(std::span<const ServerScrape> scrapes) {
             if (*value < earlier) now_lower.insert(key);
             earlier = *value;
         }
-        if (2 * now_lower.size() < counted) fallen.merge(now_lower);
+        if (now_lower.empty()) continue;
+        if (2 * now_lower.size() < counted)
+            falls.without_restart.merge(now_lower);
+        else
+            ++falls.restarts;
     }
-    return fallen;
+    return falls;
 }
 
 std::optional<double> at(const std::map<std::string, double>& figures, const std::string& key) {
@@ -215,27 +229,26 @@ std::set<std::string> too_large_parts(const std::map<std::string, double>& figur
 }
 
 /// Removes the gauges of ratios whose counters are impossible: they come from the same server.
-void remove_doubtful_ratios(const std::set<std::string>& fallen, const std::set<std::string>& too_large,
+void remove_doubtful_ratios(const Falls& falls, const std::set<std::string>& too_large,
                             std::map<std::string, double>& figures) {
     for (const auto& [part, whole, ratio] : kParts)
-        if (too_large.contains(std::string(part)) || fallen.contains(std::string(part)) ||
-            fallen.contains(std::string(whole)))
+        if (too_large.contains(std::string(part)) || falls.makes_doubtful(std::string(part)) ||
+            falls.makes_doubtful(std::string(whole)))
             for (const char* const form : {"", "_max", "_imbalance"})
                 figures.erase(fmt::format("{}{}", ratio, form));
 }
 
 /// Adds ratios of counters, if something was counted. There is none of a part that is larger than its whole.
-/// `figures` lacks the counters of `fallen`.
-void add_ratios(bool cached_on_top, const std::set<std::string>& fallen,
-                std::map<std::string, double>& figures) {
+/// `figures` lacks the doubtful counters.
+void add_ratios(bool cached_on_top, const Falls& falls, std::map<std::string, double>& figures) {
     const std::set<std::string> too_large = too_large_parts(figures);
-    remove_doubtful_ratios(fallen, too_large, figures);
+    remove_doubtful_ratios(falls, too_large, figures);
     const auto part = [&](const std::string& key) {
         return too_large.contains(key) ? std::nullopt : at(figures, key);
     };
     const auto hits = part("prefix_hits");
     auto queries = at(figures, "prefix_queries");
-    if (!queries && !fallen.contains("prefix_queries")) queries = at(figures, "prompt_tokens");
+    if (!queries && !falls.makes_doubtful("prefix_queries")) queries = at(figures, "prompt_tokens");
     if (hits && queries) {
         const double asked = cached_on_top ? *queries + *hits : *queries;
         if (asked > 0) figures["prefix_hit_ratio"] = std::clamp(*hits / asked, 0.0, 1.0);
@@ -256,7 +269,13 @@ std::vector<std::string> faults_of_counters(std::span<const ServerScrape> scrape
         return found == scrapes.front().sources.end() ? key : found->second;
     };
     std::vector<std::string> faults;
-    for (const std::string& key : fallen_counters(scrapes))
+    const Falls falls = falls_of(scrapes);
+    if (falls.alternate())
+        faults.push_back(fmt::format(
+            "most counters fell together {} times, as they do where several servers answer in turn "
+            "at one address (--scrape, repeated, names the metrics address of each)",
+            falls.restarts));
+    for (const std::string& key : falls.without_restart)
         faults.push_back(fmt::format("{} fell although the server did not start again", name(key)));
     for (const auto& [part, whole, ratio] : kParts)
         if (too_large_parts(figures).contains(std::string(part)))
@@ -414,7 +433,7 @@ ServerScrapes combined(std::vector<ServerScrapes> servers) {
 std::vector<double> accepted_per_position(std::span<const ServerScrape> scrapes, TimeSpan span) {
     std::vector<double> shares;
     const Growth drafts(scrapes, [](const ServerScrape& scrape) { return value_in(scrape, "drafts"); });
-    if (!drafts.is_known() || !(drafts.over(span) > 0) || fallen_counters(scrapes).contains("drafts"))
+    if (!drafts.is_known() || !(drafts.over(span) > 0) || falls_of(scrapes).makes_doubtful("drafts"))
         return shares;
     for (std::size_t i = 0; i < scrapes.back().accepted_by_position.size(); ++i) {
         const Growth accepted(scrapes, [i](const ServerScrape& scrape) {
@@ -431,7 +450,7 @@ std::vector<double> accepted_per_position(std::span<const ServerScrape> scrapes,
 std::map<std::string, double> figures_over(std::span<const ServerScrape> scrapes, TimeSpan span) {
     std::map<std::string, double> figures;
     if (scrapes.size() < 2) return figures;
-    const std::set<std::string> fallen = fallen_counters(scrapes);
+    const Falls falls = falls_of(scrapes);
     for (const ServerMetric& metric : server_metrics()) {
         const std::string key(metric.key);
         switch (metric.kind) {
@@ -441,14 +460,14 @@ std::map<std::string, double> figures_over(std::span<const ServerScrape> scrapes
                 add_gauge(scrapes, span, key, figures);
                 break;
             case MetricKind::counter:
-                if (!fallen.contains(key)) add_counter(scrapes, span, key, figures);
+                if (!falls.makes_doubtful(key)) add_counter(scrapes, span, key, figures);
                 break;
             case MetricKind::histogram:
-                add_histogram(scrapes, span, key, figures);
+                if (!falls.alternate()) add_histogram(scrapes, span, key, figures);
                 break;
         }
     }
-    add_ratios(excludes_cached(scrapes.front()), fallen, figures);
+    add_ratios(excludes_cached(scrapes.front()), falls, figures);
     return figures;
 }
 

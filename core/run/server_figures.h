@@ -55,7 +55,8 @@ ServerScrapes combined(std::vector<ServerScrapes> servers);
 ///   counter       KEY: the growth, which is linear between two scrapes
 ///   histogram     KEY_mean_s: the mean of the samples that were added
 /// Ratios of counters are included. A counter that falls was reset if at least half of them fall with it; an
-/// impossible counter or ratio is left out. Empty with fewer than two scrapes.
+/// impossible counter or ratio is left out, and all counters and histograms if they were reset more than
+/// once. Empty with fewer than two scrapes.
 std::map<std::string, double> figures_over(std::span<const ServerScrape> scrapes, TimeSpan span);
 
 /// Returns, for each position in a draft of speculative decoding, the share of the drafts verified in `span`

@@ -403,6 +403,28 @@ TEST(ServerFiguresOver, a_counter_that_falls_alone_is_no_restart) {
     EXPECT_EQ(restarted.window.at("prefix_queries"), 10);
 }
 
+TEST(ServerFiguresOver, servers_that_answer_in_turn_at_one_address_have_no_counters) {
+    const auto text = [](int queries, int hits, int count) {
+        return fmt::format(
+            "vllm:prefix_cache_queries_total {}\nvllm:prefix_cache_hits_total {}\n"
+            "vllm:num_requests_running {}\nvllm:time_to_first_token_seconds_sum {}\n"
+            "vllm:time_to_first_token_seconds_count {}\n",
+            queries, hits, count, count, count);
+    };
+    ServerScrapes scrapes;
+    for (int second = 0; second < 6;
+         ++second) {  // the first server had hits before the run, the second has none
+        const bool first = second % 2 == 0;
+        scrapes.scrapes.push_back(scraped(first ? text(9000, 8100, 1) : text(100 + second, 0, 3),
+                                          kStart + std::chrono::seconds(second)));
+    }
+    const auto figures = *server_figures(scrapes, {kStart, kStart + 5s});
+    for (const char* const key : {"prefix_queries", "prefix_hits", "prefix_hit_ratio", "ttft_mean_s"})
+        EXPECT_FALSE(figures.whole_run.contains(key)) << key;
+    EXPECT_EQ(figures.whole_run.at("running"), 2);
+    EXPECT_THAT(figures.impossible, ::testing::ElementsAre(::testing::HasSubstr("fell together 3 times")));
+}
+
 TEST(ServerFiguresOf, a_run_name_their_sources_or_say_why_there_are_none) {
     ServerScrapes scrapes{.scrapes = five_seconds(), .failed = 1, .last_failure = "HTTP 503"};
     const auto figures = server_figures(scrapes, {kStart, kStart + 5s});
