@@ -211,6 +211,51 @@ double missed_share(std::span<const CacheSample> samples) {
     return all > 0 ? missed / all : 0;
 }
 
+/// Whether the times are exact enough to show that the warm arm saved less than half of the time of its
+/// repeated tokens. The time of tokens is the difference between the cold arms of the longest and the
+/// shortest prefix.
+bool saved_nothing(const CacheLevel& level) {
+    const CacheArm* const warm = find(level, "warm");
+    const CacheArm* const cold = find(level, "cold");
+    const CacheArm* shortest = nullptr;
+    for (const CacheArm& arm : level.arms)
+        if (arm.arm == "cold" && (shortest == nullptr || arm.prefix < shortest->prefix)) shortest = &arm;
+    if (warm == nullptr || cold == nullptr || shortest == cold || !warm->ttft_p50_ci95 ||
+        !cold->ttft_p50_ci95 || !shortest->ttft_p50_ci95)
+        return false;
+    const double least_taken = cold->ttft_p50_ci95->low - shortest->ttft_p50_ci95->high;
+    const double most_saved = cold->ttft_p50_ci95->high - warm->ttft_p50_ci95->low;
+    return least_taken > 0 && most_saved < kHalf * least_taken;
+}
+
+/// The verdict if nearly all repeated tokens count as cached, which `source` says.
+CacheVerdict verdict_on_cached(const CacheLevel& level, const std::string& source,
+                               const std::string& evidence) {
+    if (is_faster_than_cold(level, "warm"))
+        return {
+            "works",
+            fmt::format("Prefix caching works, according to {}: prompts that begin alike are read from the "
+                        "cache, and their first token comes sooner.",
+                        source),
+            evidence};
+    if (saved_nothing(level))
+        return {
+            "no_effect",
+            fmt::format("Repeated tokens count as cached, according to {}, and still take as long as new "
+                        "ones: longer prompts take longer, and warm ones as long as cold ones. Either the "
+                        "server computes them again, or something between counts them wrongly. Compare "
+                        "with a run on the server's own address and with the server's log.",
+                        source),
+            evidence};
+    return {
+        "works",
+        fmt::format("Prefix caching works, according to {}, but no saving was measured: the times to first "
+                    "token of warm and cold prompts do not differ clearly. The prompts are too short, or "
+                    "the time is spent elsewhere (queue, network). Use longer prefixes (--prefix).",
+                    source),
+        evidence};
+}
+
 /// The verdict on the cache's effect, by the cached tokens in `usage`.
 CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSample> samples,
                                const std::string& engine) {
@@ -221,18 +266,8 @@ CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSam
     const auto evidence =
         fmt::format("of the tokens that repeat, {} (warm){} and {} (primed) came from the cache; {}",
                     percent(warm), with_slot, percent(primed), times_text(level, "warm"));
-    if (warm >= kNearlyAll && primed >= kNearlyAll) {
-        const bool faster = is_faster_than_cold(level, "warm");
-        return {
-            "works",
-            faster
-                ? "Prefix caching works: prompts that begin alike are read from the cache, and their first "
-                  "token comes sooner."
-                : "Prefix caching works, but no saving was measured, because the first token does not come "
-                  "sooner: these prompts are too "
-                  "short for it to matter, or the time is spent elsewhere (queue, network).",
-            evidence};
-    }
+    if (warm >= kNearlyAll && primed >= kNearlyAll)
+        return verdict_on_cached(level, "the usage of the answers", evidence);
     if (warm < kNearlyNone && primed < kNearlyNone)
         return {"off", fmt::format("Nothing is read from a prefix cache: {}.", how_to_switch_on(engine)),
                 evidence};
@@ -253,23 +288,6 @@ CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSam
             "Only some requests find their prefix: several replicas behind one address each hold a part "
             "(route by prefix), or entries are evicted between two uses (more KV cache memory).",
             fmt::format("{}; {} of the warm requests found less than half", evidence, percent(missed))};
-}
-
-/// Whether the times are exact enough to show that the warm arm saved less than half of the time of its
-/// repeated tokens. The time of tokens is the difference between the cold arms of the longest and the
-/// shortest prefix.
-bool saved_nothing(const CacheLevel& level) {
-    const CacheArm* const warm = find(level, "warm");
-    const CacheArm* const cold = find(level, "cold");
-    const CacheArm* shortest = nullptr;
-    for (const CacheArm& arm : level.arms)
-        if (arm.arm == "cold" && (shortest == nullptr || arm.prefix < shortest->prefix)) shortest = &arm;
-    if (warm == nullptr || cold == nullptr || shortest == cold || !warm->ttft_p50_ci95 ||
-        !cold->ttft_p50_ci95 || !shortest->ttft_p50_ci95)
-        return false;
-    const double least_taken = cold->ttft_p50_ci95->low - shortest->ttft_p50_ci95->high;
-    const double most_saved = cold->ttft_p50_ci95->high - warm->ttft_p50_ci95->low;
-    return least_taken > 0 && most_saved < kHalf * least_taken;
 }
 
 /// The verdict on the cache's effect if cached tokens are not reported.
@@ -299,8 +317,7 @@ CacheVerdict verdict_by_counters(const CacheLevel& level, const std::string& eng
         "the server's counters show a hit ratio of {}; {} was possible; {}", percent(*level.hits.server),
         percent(level.hits.expected.value_or(0)), times_text(level, "warm"));
     const double share = *level.hits.server / std::max(1e-9, level.hits.expected.value_or(0));
-    const bool faster = is_faster_than_cold(level, "warm");
-    if (*level.hits.server > 1 && !faster)
+    if (*level.hits.server > 1 && !is_faster_than_cold(level, "warm"))
         return {
             "unknown",
             "No conclusion is possible: the server's counters show more cached tokens than prompt tokens, "
@@ -308,12 +325,7 @@ CacheVerdict verdict_by_counters(const CacheLevel& level, const std::string& eng
             "differ clearly. Make sure that the counters belong to this server, and that it has no other "
             "requests.",
             evidence};
-    if (share >= kNearlyAll)
-        return {"works",
-                faster ? "Prefix caching works, according to the server's counters."
-                       : "Prefix caching works, according to the server's counters, but no saving was "
-                         "measured: the times to first token of warm and cold prompts do not differ clearly.",
-                evidence};
+    if (share >= kNearlyAll) return verdict_on_cached(level, "the server's counters", evidence);
     if (share < kNearlyNone)
         return {"off", fmt::format("Nothing is read from a prefix cache: {}.", how_to_switch_on(engine)),
                 evidence};
