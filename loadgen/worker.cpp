@@ -206,7 +206,18 @@ void Worker::dispatch() {
                    [&](const Done&) { ended_ = true; },
                },
                job_->mix.next(Clock::now()));
-    if (!ended_ && !more_to_start_) prepare_next();
+    if (ended_ || more_to_start_) return;
+    if (job_->mix.has_started_all())
+        close_idle();
+    else
+        prepare_next();
+}
+
+/// Closes connections that no request needs any more: a server that serves one connection at a time accepts
+/// the next one only when they are closed.
+void Worker::close_idle() {
+    keeps_reserve_ = false;
+    for (const auto& link : links_) link->pool.close_idle();
 }
 
 /// Returns whether the next start is so near that the kernel's wake-up would delay it.

@@ -79,6 +79,7 @@ class Worker final : private ClientSink {
     void add_tokens(PreparedRequest& request, const Planned& planned, const RequestRecord& record) const;
     TokenKey token_key(std::uint32_t name, const RequestRecord& record) const;
     PreparedRequest prepared(const Planned& planned);
+    void close_idle();
     void prepare_next();
 
     WorkerOptions options_;

@@ -83,6 +83,12 @@ void Pool::free_dropped() {
     dead_.clear();
 }
 
+void Pool::close_idle() {
+    while (!idle_.empty()) drop(*idle_.back());
+    while (!unused_.empty()) drop(*unused_.back());
+    free_dropped();
+}
+
 void Pool::clear() {
     for (const auto& connection : all_) count(*connection, closed_);
     idle_.clear();

@@ -33,6 +33,8 @@ class Pool {
     bool has_spare() const { return (server_keeps_open() && !idle_.empty()) || !unused_.empty(); }
     /// Returns the longest time that opening a connection took (TCP and TLS).
     Duration slowest_opening() const { return slowest_opening_; }
+    /// Closes the connections without an exchange; must not be called from a callback.
+    void close_idle();
     void clear();         ///< closes every connection; no callbacks
     void free_dropped();  ///< frees dropped connections; must not be called from a callback
 

@@ -97,6 +97,9 @@ class Dispatcher {
     /// Returns the request of the probable next Start, if there is one.
     std::optional<Planned> next_planned() const;
 
+    /// Returns whether it starts nothing more, whatever the requests in flight answer.
+    bool has_started_all() const { return schedule_ended_ && follow_ups_.empty() && !has_conversations_; }
+
     /// Returns since when free slots are no longer filled, because the schedule ran out, the duration was
     /// over, or stop() was called; nothing before, and while open conversations of a closed loop fill slots.
     std::optional<TimePoint> ran_dry() const { return ran_dry_; }

@@ -135,6 +135,10 @@ const Mix::Part* Mix::first_dry() const {
     return first;
 }
 
+bool Mix::has_started_all() const {
+    return std::ranges::all_of(parts_, [](const Part& part) { return part.dispatcher.has_started_all(); });
+}
+
 std::optional<TimePoint> Mix::ran_dry() const {
     const Part* const first = first_dry();
     return first == nullptr ? std::nullopt : first->dispatcher.ran_dry();

@@ -45,6 +45,8 @@ class Mix {
     void finished(RequestRecord& record, TimePoint slot_free, bool takes_answer);
     void stop();
 
+    /// Returns whether no class starts anything more.
+    bool has_started_all() const;
     /// Returns Dispatcher::ran_dry() of the first class that had nothing more to start.
     std::optional<TimePoint> ran_dry() const;
     /// Returns Dispatcher::ended_by() of that class; nothing if there is none.

@@ -227,10 +227,10 @@ def byte_server(answer):
 
 
 @contextlib.contextmanager
-def http_server(answer, certificate=None, version=None):
+def http_server(answer, certificate=None, version=None, threads=True):
     """Runs an HTTP server that answers each request with `answer(method, path, headers, body) → (status, content type,
     bytes)`. If it returns an iterator of bytes, they are sent as chunks. `certificate`: a PEM file, with which it speaks TLS.
-    `version`: the latest version of TLS that it speaks. Yields its address."""
+    `version`: the latest version of TLS that it speaks. Without `threads`, it serves one connection at a time. Yields its address."""
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -254,7 +254,7 @@ def http_server(answer, certificate=None, version=None):
         def log_message(self, *_):
             pass
 
-    class Server(http.server.ThreadingHTTPServer):
+    class Server(http.server.ThreadingHTTPServer if threads else http.server.HTTPServer):
         daemon_threads = True
 
         def handle_error(self, *_):
