@@ -200,7 +200,9 @@ void AnswerReader::on_delta(const Delta& delta) {
                         "the answer does not end: more than " + std::to_string(options_.limits.events) +
                             " events with output came, and of tokens " + asked_for(options_.limits));
         }
+        const bool is_blank_first = facts_.blank_first == log_.size() && has_blanks_alone(delta);
         on_output(delta);
+        facts_.blank_first += is_blank_first ? 1 : 0;
         const std::size_t before = text_.size();
         if (options_.keep_text) parser_->append_text(delta, text_);
         if (text_.size() > before) text_before_last_ = before;
@@ -227,6 +229,14 @@ void AnswerReader::on_delta(const Delta& delta) {
         done_ = true;
         record_->finished = stamp_;
     }
+}
+
+bool AnswerReader::has_blanks_alone(const Delta& delta) const {
+    constexpr std::uint32_t kMost = 4;  // bytes
+    if (delta.text_bytes == 0 || delta.text_bytes > kMost || delta.kind != EventKind::content) return false;
+    PaddedBuffer text;
+    parser_->append_text(delta, text);
+    return text.size() != 0 && std::ranges::all_of(text.view(), is_blank);
 }
 
 void AnswerReader::on_output(const Delta& delta) {
@@ -402,6 +412,10 @@ void AnswerReader::finish_stream(bool http_complete) {
         const bool is_half = facts_.until_end != kept;
         record_->answer.resize(is_half ? record_->answer.size() / 2 : text_until_end_);
         log_.resize(kept);
+    }
+    if (const std::size_t blanks = blanks_before_answer(log_, facts_, *record_); blanks != 0) {
+        log_.erase(log_.begin(), log_.begin() + static_cast<std::ptrdiff_t>(blanks));
+        facts_.until_end -= std::min(blanks, facts_.until_end);
     }
     write_events();
     // A single event may hold anything, such as a note of the gateway.

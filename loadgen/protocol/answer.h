@@ -79,6 +79,7 @@ class AnswerReader {
     void on_output(const Delta& delta);
     void add_chunk(const ChoiceOutput& output, std::optional<std::int64_t> counted);
     void note_end_of(int choice);
+    bool has_blanks_alone(const Delta& delta) const;
     void note_model(std::string_view answered);
     void fail(Outcome outcome, std::string error);
     /// The number of bytes that may still come: of a stream, or of an answer that is no stream.

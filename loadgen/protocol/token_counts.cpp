@@ -420,6 +420,18 @@ std::size_t events_before_repeat(std::span<const Chunk> chunks, const StreamFact
     return is_told && counts_one ? first : count;
 }
 
+std::size_t blanks_before_answer(std::span<const Chunk> chunks, const StreamFacts& facts,
+                                 const RequestRecord& record) {
+    constexpr std::int64_t kFewest = 2;  // a single one may be a token that the usage leaves out
+    const auto count = static_cast<std::int64_t>(chunks.size());
+    const auto blanks = static_cast<std::int64_t>(facts.blank_first);
+    const std::int64_t tokens = record.usage.completion.value_or(0);
+    const auto other = [&](const Chunk& chunk) { return chunk.choice != chunks.front().choice; };
+    if (blanks < kFewest || tokens == 0 || count - blanks != tokens || std::ranges::any_of(chunks, other))
+        return 0;
+    return facts.blank_first;
+}
+
 void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record) {
     std::vector<StreamEvent>& events = record.events;
     TokenUsage& usage = record.usage;

@@ -31,6 +31,7 @@ struct StreamFacts {
     std::size_t empty_first = 0;   ///< those of them that came before the first output
     std::int64_t largest_count = 0;          ///< the largest count of output tokens that any event had
     std::optional<std::int64_t> total = {};  ///< the sum of prompt and output tokens that was stated last
+    std::size_t blank_first = 0;             ///< events with blanks alone before the first other output
     std::size_t until_end = 0;       ///< events with output before the first that stated a reason of the end
     std::int64_t first_alone = 0;    ///< the first count above zero of an event without output; 0 if none
     std::int64_t first_prompt = 0;   ///< the first count of the prompt's tokens above zero; 0 if none
@@ -60,6 +61,11 @@ bool leave_out_prompt(std::span<Chunk> chunks, StreamFacts& facts, RequestRecord
 /// before it are as many as the tokens, or are repeated one by one; else the second half repeats the first
 /// one. Returns the number of all events if nothing is repeated.
 std::size_t events_before_repeat(std::span<const Chunk> chunks, const StreamFacts& facts,
+                                 const RequestRecord& record);
+
+/// Returns the number of first events with blanks that a gateway sends while the prompt is read, to keep the
+/// connection open: the usage counts the other events of one choice and not these.
+std::size_t blanks_before_answer(std::span<const Chunk> chunks, const StreamFacts& facts,
                                  const RequestRecord& record);
 
 /// Sets the tokens of record.events, which belong one to one to `chunks`, and record.token_source. Corrects

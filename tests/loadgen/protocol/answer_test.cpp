@@ -829,6 +829,22 @@ TEST(Answer, TextAfterItsEndThatIsNotCountedIsLeftOut) {
     EXPECT_FALSE(counted.uncounted_output);
 }
 
+TEST(Answer, BlanksThatKeepTheConnectionOpenAreNoTokens) {
+    const auto answer_of = [](int blanks, int tokens, std::string_view blank = "\\n") {
+        Answer answer;
+        for (int i = 0; i < blanks; ++i) answer.read(10 * i, text(blank));
+        for (int i = 0; i < 32; ++i) answer.read(500 + 10 * i, text("word "));
+        return answer.read(900, kStop + usage(1, tokens) + kDone).end();
+    };
+    const RequestRecord heart = answer_of(5, 32);
+    EXPECT_EQ(heart.first_event, at(500));
+    EXPECT_EQ(heart.chunks, 32);
+    EXPECT_FALSE(heart.uncounted_output);
+    EXPECT_EQ(answer_of(5, 37).first_event, at(0)) << "the usage counts them";
+    EXPECT_EQ(answer_of(1, 32).first_event, at(0)) << "the usage may leave out one token";
+    EXPECT_EQ(answer_of(5, 32, "a").first_event, at(0)) << "no blanks";
+}
+
 TEST(Tokens, OfOtherChoicesAreWantedToo) {
     RequestRecord wanted;
     wanted.wanted_output_tokens = 4;  // two for each of two choices
