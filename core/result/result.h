@@ -114,6 +114,8 @@ struct Counts {
     std::uint64_t unseen_output = 0;     ///< part of `ok` with RequestRecord::unseen_output
     std::uint64_t uncounted_output = 0;  ///< part of `ok` with RequestRecord::uncounted_output
     std::uint64_t disputed_cache = 0;    ///< part of `ok` with RequestRecord::disputed_cache
+    /// Part of `ok` without a finish_reason; 0 if no answer has one.
+    std::uint64_t no_finish_reason = 0;
     /// Answers from other models than asked for: name → part of `ok`.
     std::map<std::string, std::uint64_t> other_models = {};
     std::map<std::string, std::uint64_t> by_outcome;    ///< failures: outcome name → number of requests

@@ -50,6 +50,7 @@ void count_request(const RequestRecord& record, TimeSpan window, Facts unknown, 
         counts.unseen_output += record.unseen_output ? 1 : 0;
         counts.uncounted_output += record.uncounted_output ? 1 : 0;
         counts.disputed_cache += record.disputed_cache ? 1 : 0;
+        counts.no_finish_reason += record.finish_reason.empty() ? 1 : 0;
         if (!record.answered_model.empty()) ++counts.other_models[record.answered_model];
     } else if (record.outcome == Outcome::abandoned) {
         ++counts.abandoned;
@@ -67,6 +68,7 @@ Counts counts_of(const RequestRows& requests, TimeSpan window, Facts unknown) {
             count_request(record, window, unknown, counts);
         }
     });
+    if (counts.no_finish_reason == counts.ok) counts.no_finish_reason = 0;
     return counts;
 }
 

@@ -269,6 +269,11 @@ constexpr std::array kChecks = {
           "token): answers",
           "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.uncounted_output); }, 0.01, kNever},
+    Check{
+        "no_finish_reason",
+        "answers end without a finish_reason, which others have, so that they may have been cut off: answers",
+        "of those that came well",
+        [](const RunResult& run) { return share_of_ok(run, run.counts.no_finish_reason); }, 0, kNever},
     Check{"foreign_load",
           "output tokens that the server made beyond those of this run: another client was there",
           "of those of this run", foreign_load, 0.02, kNever},
@@ -740,6 +745,15 @@ std::string gravest_reason(const Validity& validity) {
     for (const Reason& reason : validity.reasons)
         if (reason.severity == validity.verdict) return reason.text;
     return {};
+}
+
+bool has_lost_records(const RunResult& result) {
+    return std::ranges::find(result.validity.reasons, "records_lost", &Reason::check) !=
+           result.validity.reasons.end();
+}
+
+bool lacks_requests(const RunResult& result) {
+    return result.plan.contains("shard") || has_lost_records(result);
 }
 
 bool kept_up(const RunResult& result) {

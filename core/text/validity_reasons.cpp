@@ -64,6 +64,8 @@ constexpr std::array kReasons = {
                    "Do not trust the time to first token; switch the hidden reasoning off if you can."},
     ValidityReason{"uncounted_output", "More events with text came than the usage counts tokens.",
                    "Read one answer (--keep-answers): its text may come twice, or be cut into letters."},
+    ValidityReason{"no_finish_reason", "Answers end without a finish_reason, which others of the run have.",
+                   "Look in the log of the server or gateway for streams that were cut off."},
     // The amount of evidence.
     ValidityReason{"no_requests", "No request came to its end.", kLonger},
     ValidityReason{"all_failed", "Every request failed.",

@@ -202,12 +202,34 @@ class Streams(Case):
         self.assertIn("uncounted_output", checks)
         self.assertEqual({line["chunks"] for line in request_lines(self.directory / "run")}, {TOKENS // 4})
 
+    def test_answers_that_a_gateway_cut_off_are_told(self):
+        def cut_off(x):
+            x.send(STREAM_HEAD, *words(x.count)[:x.count // 2])
+            x.send(DONE, END)
+
+        _, result, checks = self.run_of(cut_off, good_first=GOOD_FIRST + 2)
+        self.assertIn("no_finish_reason", checks)
+        self.assertGreater(result["counts"]["no_finish_reason"], 0)
+
     def test_thoughts_that_usage_does_not_count_are_tokens(self):
         self.check_tokens(thoughts_that_are_not_counted, 2 * TOKENS, 2 * TOKENS - 1, present=("disputed_counts",), absent=())
 
     def test_a_server_that_closes_connections_after_answers_is_no_failure(self):
         _, result, _ = self.run_of(closed_late)
         self.assertEqual(result["counts"]["failed"], 0, result["counts"])
+
+    def test_a_server_of_one_connection_at_a_time_serves_the_last_requests(self):
+        def answer(method, _path, _headers, _body):
+            if method == "GET":
+                return 200, "application/json", b'{"data": [{"id": "m"}]}'
+            pieces = [{"choices": [{"index": 0, "delta": {"content": "word "}, "finish_reason": "length"}]},
+                      {"choices": [], "usage": {"prompt_tokens": 16, "completion_tokens": 1}}, "[DONE]"]
+            return 200, "text/event-stream", (event(piece).split(b"\r\n")[1] for piece in pieces)
+
+        with http_server(answer, threads=False) as url:
+            self.measures(paretoken("run", url, "--concurrency", 2, "--num-prompts", 8, "--isl", 16, "--osl", 1, "--timeout", "8s",
+                                    "--scrape", "none", "--out", self.directory / "run"))
+        self.assertEqual(run_json(self.directory / "run")["counts"]["ok"], 8)
 
     def test_two_choices_are_as_long_as_was_asked_for(self):
         for mode in (two_choices, two_choices_in_an_event):

@@ -72,8 +72,8 @@ void fields(auto& a, Is<Window> auto& v) {
 void fields(auto& a, Is<Counts> auto& v) {
     PARETOKEN_FIELDS(a.required, v, requests, ok, failed);
     PARETOKEN_FIELDS(a, v, cancelled, abandoned, warmup, in_window, resent, unstreamed, bunched, early_first,
-                     starved, disputed, unseen_output, uncounted_output, disputed_cache, without_events,
-                     other_models, by_outcome, example_errors);
+                     starved, disputed, unseen_output, uncounted_output, disputed_cache, no_finish_reason,
+                     without_events, other_models, by_outcome, example_errors);
 }
 
 /// One key per window size: {"128": …, "256": …}.

@@ -397,6 +397,7 @@ TEST(Validity, answers_that_do_not_show_how_they_were_generated_are_told) {
     EXPECT_EQ(reason_for(&Counts::unseen_output), std::vector<std::string>{"unseen_output"});
     EXPECT_EQ(reason_for(&Counts::uncounted_output), std::vector<std::string>{"uncounted_output"});
     EXPECT_EQ(reason_for(&Counts::disputed_cache), std::vector<std::string>{"disputed_cache"});
+    EXPECT_EQ(reason_for(&Counts::no_finish_reason), std::vector<std::string>{"no_finish_reason"});
     auto run = clean_run();
     run.counts.other_models = {{"small", 2}, {"tiny", 3}};
     ASSERT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"other_model"});
