@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,12 @@ namespace fs = std::filesystem;
 /// The metrics that are checked for drift: the headline latency of the first token, and time per output
 /// token.
 constexpr std::array<std::string_view, 2> kDriftMetrics = {"ttft", "tpot"};
+
+/// The checks of validity.h that tell of the server's answers; the others judge how a run was made.
+constexpr std::array<std::string_view, 11> kChecksOfAnswers = {
+    "no_stream",       "bunched_stream",     "early_first_event", "buffered_stream",
+    "disputed_counts", "disputed_cache",     "unseen_output",     "uncounted_output",
+    "other_model",     "impossible_metrics", "no_finish_reason"};
 
 /// Keeps the records of one interval in memory, with their events.
 class KeepingSink final : public RecordSink {
@@ -174,12 +181,14 @@ class Watch {
         return interval;
     }
 
-    /// Waits for the end of an interval's requests, and returns the state after it.
-    const WatchState& end(WatchInterval& interval) {
+    /// Waits for the end of an interval's requests, warns of what is wrong with the answers, and returns the
+    /// state after it.
+    const WatchState& end(WatchInterval& interval, Watcher& watcher) {
         Recorded recorded = interval.recorded.get();
         recorded.events = std::make_shared<KeptEvents>(interval.kept.records());
         RunResult result = result_of(recorded, {});
         redact(result, target_.secrets());
+        warn_of_answers(result, interval.number, watcher);
         tell(result, interval.kept.records(), interval);
         return state_;
     }
@@ -215,6 +224,14 @@ class Watch {
         workload.fingerprint = workload_fingerprint(load.plan);
         if (const std::string doubt = baseline_doubt(alerting_, workload); !doubt.empty())
             watcher.warn(doubt);
+    }
+
+    /// Warns of each doubt about the answers once, in the first interval that has it.
+    void warn_of_answers(const RunResult& result, std::uint64_t number, Watcher& watcher) {
+        for (const Reason& reason : result.validity.reasons)
+            if (std::ranges::find(kChecksOfAnswers, reason.check) != kChecksOfAnswers.end() &&
+                told_.insert(reason.check).second)
+                watcher.warn(fmt::format("{} (interval {}): {}", reason.check, number, reason.text));
     }
 
     void tell(const RunResult& result, const std::vector<RequestRecord>& records,
@@ -275,8 +292,9 @@ class Watch {
     Alerting alerting_;
     reports::WatchFile file_;
     TimePoint began_;
-    std::uint64_t number_ = 0;  ///< intervals that have begun
-    TimePoint warn_at_{};       ///< earliest time of the next warning of requests that hang
+    std::uint64_t number_ = 0;    ///< intervals that have begun
+    TimePoint warn_at_{};         ///< earliest time of the next warning of requests that hang
+    std::set<std::string> told_;  ///< checks of answers that were warned of
     std::vector<AlertJudge> judges_;
     std::vector<DriftTracker> trackers_;
     WatchState state_;
@@ -317,7 +335,7 @@ WatchState watch(const Target& target, const WatchPlan& plan, const fs::path& di
             if (!goes_on) return state;
             sleep_until(due, stop);
         } else if (has_ended(*running.front())) {
-            state = watch.end(*running.front());
+            state = watch.end(*running.front(), watcher);
             running.pop_front();
             watch.write();
             if (on_interval) on_interval(state);

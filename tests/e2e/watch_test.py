@@ -12,6 +12,7 @@ import unittest
 import urllib.request
 
 from harness import BINARY, Case, address_from, environment, paretoken, refused_port, started
+import hostile_server as hostile
 from hostile_server import HostileServer
 
 FAST = "llama3-8b-h100-bf16"
@@ -180,6 +181,21 @@ class Watch(Case):
             self.assertGreater(line["failed"], 0)
         for before, line in zip(lines, lines[1:]):
             self.assertLess(line["begin_s"], before["end_s"], "it began while requests of the one before were in flight")
+
+    def test_answers_of_another_model_are_told_once(self):
+        def other_model(x):
+            finishes = [None] * (x.count - 1) + ["length"]
+            x.send(hostile.STREAM_HEAD)
+            for finish in finishes:
+                x.send(hostile.event({**hostile.word(finish), "model": "small"}))
+                time.sleep(0.002)
+            x.send(hostile.usage(x.count), hostile.DONE, hostile.END)
+
+        with HostileServer(other_model) as server:
+            done = paretoken("watch", server.address, *PROBES, "--duration", "3s", "--out", self.directory / "watch")
+        self.assertEqual(done.stderr.count("other_model (interval 1)"), 1, done.stderr)
+        self.assertEqual(done.stderr.count("other_model"), 1, done.stderr)
+        self.assertIn("'small'", done.stderr)
 
     def test_what_cannot_be_watched_is_refused(self):
         common = ("watch", f"sim:{FAST}", "--out", self.directory / "no")
