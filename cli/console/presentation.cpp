@@ -58,10 +58,9 @@ void print_run(const RunResult& result, const std::filesystem::path& directory, 
         return;
     }
     const bool is_valid = result.validity.verdict != Verdict::invalid;
-    // A shard has only a part of the tokens that the hardware delivered, so that its cost would be too high.
     const bool is_shard = result.plan.contains("shard");
     const std::string command = is_shard ? "merge" : is_valid ? "report" : "show";
-    print("{}", reports::run_headline(result, is_shard ? std::nullopt : reports::headline_cost(result),
+    print("{}", reports::run_headline(result, reports::headline_cost(result),
                                       shell_line({"paretoken", command, directory.string()}) +
                                           (is_shard ? " OTHER-SHARDS --out WHOLE-RUN" : ""),
                                       style));

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
+#include "core/result/validity.h"
 #include "core/text/number_text.h"
 #include "reports/analysis/cost/cost.h"
 #include "reports/document/table.h"
@@ -142,13 +143,6 @@ std::string slo_line(const SloResult& slo) {
     return text;
 }
 
-/// Whether the result is partial because records are missing, such as those of a shard. Nothing was
-/// interrupted then, and the reason `records_lost` says more than the reason `partial`.
-bool has_lost_records(const RunResult& result) {
-    return std::ranges::find(result.validity.reasons, "records_lost", &Reason::check) !=
-           result.validity.reasons.end();
-}
-
 }  // namespace
 
 std::string coloured(const std::string& text, Verdict verdict, const ConsoleStyle& style) {
@@ -158,6 +152,7 @@ std::string coloured(const std::string& text, Verdict verdict, const ConsoleStyl
 }
 
 std::optional<HeadlineCost> headline_cost(const RunResult& result) {
+    if (lacks_requests(result)) return std::nullopt;
     const auto rate = result.throughput.at("output_tokens_per_s");
     const cards::PricedHardware hardware = priced_hardware(result.provenance);
     if (!rate || hardware.name.empty()) return std::nullopt;

@@ -114,6 +114,7 @@ class Scale(Case):
                 self.assertIn("shard 1 of 2 is missing", json.dumps(run["validity"]))
                 self.assertIn("shard 1 of 2 is missing", ended[0][2])
                 self.assertNotIn("interrupted", ended[0][1] + ended[0][2])
+                self.assertNotIn("per M output tokens", ended[0][1], "the tokens of the other shard are not known")
             else:
                 self.assertIn("shard 0 is gone", ended[1][2])
             merged = self.directory / f"merged{victim}"

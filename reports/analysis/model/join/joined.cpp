@@ -9,6 +9,7 @@
 
 #include "cards/model.h"
 #include "core/result/result.h"
+#include "core/result/validity.h"
 #include "core/text/letter_case.h"
 #include "reports/analysis/model/choice.h"
 #include "reports/analysis/model/join/figures_of_run.h"
@@ -273,7 +274,7 @@ Joined joined(RunGroup group, const JoinOptions& options) {
         if (!out.price) break;
         const AppliedPrice during = price_during(*out.price, point.result);
         out.price->least_usd_per_s = std::min(out.price->least_usd_per_s, during.usd_per_s);
-        point.cost = cost_of(point.result, during);
+        if (!lacks_requests(point.result)) point.cost = cost_of(point.result, during);
         if (point.result.reported)
             if (const auto rate = positive(point.result.reported->at("output_tokens_per_s")))
                 point.reported_usd_per_m_output = usd_per_m_output(during.usd_per_s, *rate);
