@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <vector>
@@ -112,6 +113,10 @@ int main(int argc, char** argv) {
     } catch (const std::bad_alloc&) {
         return report_failure(
             "there is not enough memory for this; take a shorter run, fewer requests or a smaller file",
+            ExitCode::runtime);
+    } catch (const std::filesystem::filesystem_error& error) {
+        return report_failure(
+            fmt::format("{}: it cannot be accessed: {}", error.path1().string(), error.code().message()),
             ExitCode::runtime);
     } catch (const std::exception& error) {
         return report_failure(error.what(), ExitCode::runtime);

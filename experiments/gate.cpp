@@ -161,7 +161,7 @@ void measure_once(Gating& gating, std::uint64_t pair, std::size_t side, const fs
         measure_at(gating, asked_of(gating.plan, of, of.url, pair), *gating.targets[side], directory);
         return;
     }
-    fs::create_directories(directory);
+    reports::ensure_directory(directory);
     const auto server = std::make_shared<CommandServer>(
         ServerCommandLine{.text = of.command,
                           .log = directory / kServerLogName,

@@ -152,6 +152,7 @@ void OutputDirectory::create(const OutputRequest& request) {
         return;
     }
     if (request.fresh.has_parent_path()) fs::create_directories(request.fresh.parent_path(), error);
+    if (error) cannot_create(request.fresh, error.message());
     for (int number = 1; number <= kMostSuffixes; ++number) {
         path_ = request.fresh;
         if (number > 1) path_ += fmt::format("-{}", number);

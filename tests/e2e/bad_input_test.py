@@ -142,6 +142,15 @@ class BadInput(Case):
         self.fails_clearly(done, (2, 3), str(file))
         done = paretoken("run", "sim:ideal", *SMALL, "--out", "/proc/paretoken")
         self.fails_clearly(done, (2, 3), "/proc/paretoken")
+        # /proc takes no directory, like a working directory without the permission to write.
+        self.fails_clearly(paretoken("run", "sim:ideal", *SMALL, cwd="/proc"), 3, "choose another --out")
+
+    def test_a_path_that_cannot_be_accessed_is_named_in_words(self):
+        path = self.directory / ("a" * 300)
+        for command in ("show", "report"):
+            done = paretoken(command, path)
+            self.fails_clearly(done, (2, 3), "File name too long")
+            self.assertNotIn("filesystem error", done.stderr)
 
     def test_full_disk(self):
         if not os.path.exists("/dev/full"):
