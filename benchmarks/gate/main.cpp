@@ -342,7 +342,8 @@ void print_unpaired(const Options& options) {
                            effect > 0 ? fmt::format("{:.0f} %", 100 * effect) : "none",
                            percent(failed, options), percent(passed, options),
                            static_cast<double>(measured) / static_cast<double>(options.gates),
-                           percent(found, options), reports::percent_of(shown[shown.size() / 2]));
+                           percent(found, options),
+                           reports::percent_of(shown[shown.size() / 2], Better::lower));
                 std::fflush(stdout);
             }
 }

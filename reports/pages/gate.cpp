@@ -15,8 +15,8 @@ namespace {
 
 // The narrow columns of the console have percent without a percent sign, and percentage points with a "p".
 
-std::string brief_percent(double shift) {
-    const double percent_worse = percent_of(shift);
+std::string brief_percent(const GateRow& row, double shift) {
+    const double percent_worse = percent_of(row, shift);
     if (percent_worse > kMostPercent) return fmt::format(">+{:.0f}", kMostPercent);
     return std::abs(percent_worse) < 1000 ? fmt::format("{:+.2f}", percent_worse)
                                           : fmt::format("{:+.2g}", percent_worse);
@@ -25,18 +25,18 @@ std::string brief_percent(double shift) {
 std::string brief_shift(const GateRow& row) {
     if (!row.shift) return "–";
     if (row.points) return fmt::format("{:+.2g} p", *row.shift * 100);
-    return brief_percent(*row.shift);
+    return brief_percent(row, *row.shift);
 }
 
 std::string brief_interval(const GateRow& row) {
     if (!row.ci95) return "–";
-    return brief_percent(row.ci95->low) + " " + brief_percent(row.ci95->high);
+    return brief_percent(row, row.ci95->low) + " " + brief_percent(row, row.ci95->high);
 }
 
 std::string brief_limit(const GateRow& row) {
     if (is_limit(row) || !std::isfinite(row.limit)) return "";
     if (row.points) return fmt::format("{:.2g} p", row.limit * 100);
-    return fmt::format("{:.3g}", percent_of(row.limit));
+    return fmt::format("{:.3g}", percent_of(row, row.limit));
 }
 
 /// The label of a row: "ttft_p95, ms". It begins with the name of the metric in a policy.
@@ -47,8 +47,9 @@ std::string label_of(const GateRow& row) {
 }
 
 /// A shift in percent that a gate would show.
-std::string shown_text(double shift) {
-    return shift > std::log1p(kMostPercent / 100) ? ">10000" : significant(percent_of(shift));
+std::string shown_text(double shift, Better better) {
+    const double percent = percent_of(shift, better);
+    return percent > kMostPercent ? fmt::format(">{:.0f}", kMostPercent) : significant(percent);
 }
 
 /// The text escaped for a workflow command.
@@ -100,10 +101,12 @@ std::string self_test_console(const SelfTest& test) {
     table.columns.push_back({"tolerated"});
     table.columns.push_back({"to pass"});
     for (const SelfTestRow& row : test.rows) {
-        std::vector<std::string> cells{printable(row.metric, 24), significant(percent_of(row.noise))};
-        for (const double shown : row.shown) cells.push_back(shown_text(shown));
-        if (test.stored_runs > 0) cells.push_back(row.shown_by_store ? shown_text(*row.shown_by_store) : "–");
-        cells.push_back(significant(percent_of(row.limit)));
+        const Better better = quantity_named(row.metric).better;
+        std::vector<std::string> cells{printable(row.metric, 24), significant(percent_of(row.noise, better))};
+        for (const double shown : row.shown) cells.push_back(shown_text(shown, better));
+        if (test.stored_runs > 0)
+            cells.push_back(row.shown_by_store ? shown_text(*row.shown_by_store, better) : "–");
+        cells.push_back(significant(percent_of(row.limit, better)));
         cells.push_back(row.pairs_to_pass ? fmt::format("{}", *row.pairs_to_pass) : ">1000");
         table.rows.push_back(std::move(cells));
     }

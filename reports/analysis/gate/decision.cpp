@@ -82,12 +82,9 @@ std::vector<double> logarithms(std::span<const GateValue> values, Better better)
 /// The limit as a shift: the tolerance, or the floor if that is larger.
 double limit_of(const GateMetric& metric, const GateQuantity& quantity,
                 const std::optional<double>& baseline) {
-    const double tolerance = std::log1p(metric.tolerance);
+    const double tolerance = shift_of_share(metric.tolerance, quantity.better);
     if (metric.floor <= 0 || !baseline) return tolerance;
-    const double share = metric.floor / *baseline;
-    if (quantity.better == Better::higher)
-        return share < 1 ? std::max(tolerance, -std::log1p(-share)) : kInfinity;
-    return std::max(tolerance, std::log1p(share));
+    return std::max(tolerance, shift_of_share(metric.floor / *baseline, quantity.better));
 }
 
 // ---- one metric at one look
@@ -709,13 +706,18 @@ bool more_runs_do_not_decide(const GateReport& report) {
     });
 }
 
-double percent_of(double shift) {
-    return 100 * std::expm1(shift);
+double percent_of(double shift, Better better) {
+    return 100 * (better == Better::higher ? -std::expm1(-shift) : std::expm1(shift));
 }
 
-std::string detectable_text(double shift) {
+double shift_of_share(double share, Better better) {
+    if (better != Better::higher) return std::log1p(share);
+    return share < 1 ? -std::log1p(-share) : kInfinity;
+}
+
+std::string detectable_text(double shift, Better better) {
     if (shift > std::log(10.0)) return "this data would not have shown even a tenfold change";
-    return fmt::format("this data would have shown {} % or more", number_text(percent_of(shift)));
+    return fmt::format("this data would have shown {} % or more", number_text(percent_of(shift, better)));
 }
 
 }  // namespace paretoken::reports

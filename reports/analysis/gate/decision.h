@@ -46,8 +46,8 @@ struct GateRow {
     /// better, so that a positive shift is worse. Where neither is better, it is an increase.
     std::optional<double> shift = {};
     std::optional<Interval> ci95 = {};  ///< 95 % interval of the shift, not widened for repeated looks
-    /// The largest accepted shift: the tolerance of a share; of another metric ln(1 + tolerance), or the
-    /// shift of the policy's floor if that is larger; an absolute limit in the metric's unit.
+    /// The largest accepted shift: the tolerance of a share; of another metric shift_of_share(tolerance), or
+    /// that of the policy's floor if that is larger; an absolute limit in the metric's unit.
     double limit = 0;
     std::uint64_t samples = 0;  ///< for a share: number of the candidate's requests, answers or questions
     /// The p-value of the test for a fail. A small value shows that the shift exceeds `limit`.
@@ -162,10 +162,14 @@ GateReport ended_by_instrument(GateReport report, const std::string& what);
 /// when the policy names a class that no run has.
 GateReport decided(const GatePolicy& policy, const GateInput& input);
 
-/// exp(shift) − 1 in percent: 5 for a metric that is 5 % worse. `shift` is a logarithm.
-double percent_of(double shift);
+/// A GateRow::shift in percent of the baseline: 5 for a metric that is 5 % worse, so 5 % lower if higher is
+/// better.
+double percent_of(double shift, Better better);
+/// The opposite: the shift of a share of the baseline by which a metric is worse; infinite if nothing is
+/// left.
+double shift_of_share(double share, Better better);
 
 /// "this data would have shown 12 % or more"; without a figure above a tenfold change.
-std::string detectable_text(double shift);
+std::string detectable_text(double shift, Better better);
 
 }  // namespace paretoken::reports

@@ -48,13 +48,13 @@ std::string trend_text(const GateMetric& metric, const GateQuantity& quantity,
     const RobustTrend trend = robust_trend(logs);
     const double worse = quantity.better == Better::higher ? -trend.change : trend.change;
     if (quantity.better == Better::neither || trend.p_value > kChance ||
-        worse <= std::log1p(metric.tolerance))
+        worse <= shift_of_share(metric.tolerance, quantity.better))
         return "";
     const double scale = quantity.unit.substr(0, 1) == "s" ? 1e3 : 1;
     return fmt::format(
         "{} has become {} % worse over the {} runs of the history (from about {} to {}{}), "
         "significant at p = {:.1g}: the baseline itself becomes worse over time.",
-        quantity.title, number_text(percent_of(worse)), moments.size(),
+        quantity.title, number_text(percent_of(worse, quantity.better)), moments.size(),
         significant(moments.front().value * scale), significant(moments.back().value * scale),
         scale > 1 ? " ms" : "", trend.p_value);
 }

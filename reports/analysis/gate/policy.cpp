@@ -155,8 +155,9 @@ void check(const GatePolicy& policy) {
         if (!names.insert(metric.name).second)
             throw UsageError(
                 fmt::format("the policy has the metric {} twice; leave one of them out", metric.name));
-        // A share cannot become worse by more than 100 percentage points.
-        const double most = is_share(quantity_named(metric.name).kind) ? 1 : 10;
+        // A share cannot become worse by more than 100 percentage points, nor a speed by more than 100 %.
+        const GateQuantity quantity = quantity_named(metric.name);
+        const double most = is_share(quantity.kind) || quantity.better == Better::higher ? 1 : 10;
         require_between(metric.tolerance, 0, most, fmt::format("the tolerance of {}", metric.name));
         require_between(metric.floor, 0, 1e9, fmt::format("the floor of {}", metric.name));
     }

@@ -99,16 +99,17 @@ std::string answer_of(const SelfTest& test) {
     double least = kInfinity;
     double most = 0;
     for (const SelfTestRow& row : test.rows) {
-        least = std::min(least, row.shown.back());
-        most = std::max(most, row.shown.back());
+        const double shown = percent_of(row.shown.back(), quantity_named(row.metric).better);
+        least = std::min(least, shown);
+        most = std::max(most, shown);
         if (!row.pairs_to_pass || *row.pairs_to_pass > kUsual)
             noisy.push_back(row.metric);
         else
             enough = std::max(enough, *row.pairs_to_pass);
     }
-    std::string text = fmt::format(
-        "A gate of {} pairs{} shows shifts from {} % to {} % here, depending on the metric.", kUsual,
-        time_of(test, kUsual), number_text(percent_of(least)), number_text(percent_of(most)));
+    std::string text =
+        fmt::format("A gate of {} pairs{} shows shifts from {} % to {} % here, depending on the metric.",
+                    kUsual, time_of(test, kUsual), number_text(least), number_text(most));
     if (enough > 0)
         text += fmt::format(" Equal builds pass after about {} pairs{}{}.", enough, time_of(test, enough),
                             noisy.empty() ? ""

@@ -1,4 +1,5 @@
 #include "reports/analysis/gate/why.h"
+#include "reports/analysis/gate/words.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -274,32 +275,37 @@ std::string change_text(const GateRow& row) {
         return fmt::format("from {:.3g} % to {:.3g} %", row.baseline.value_or(0) * 100,
                            row.candidate.value_or(0) * 100);
     if (!row.shift) return row.reason;
-    const bool either = quantity_named(row.metric).better == Better::neither;
-    const double percent = percent_of(*row.shift);
+    const Better better = quantity_named(row.metric).better;
+    const bool either = better == Better::neither;
+    const double percent = percent_of(*row.shift, better);
     std::string text = fmt::format("{} % {}", number_text(either ? std::abs(percent) : percent),
                                    !either ? "worse" : (percent < 0 ? "lower" : "higher"));
     if (row.ci95)
         text += fmt::format(" (95 % interval of the change: {:.3g} to {:.3g} %; tolerance: {:.3g} %)",
-                            percent_of(row.ci95->low), percent_of(row.ci95->high), row.tolerance * 100);
+                            percent_of(row.ci95->low, better), percent_of(row.ci95->high, better),
+                            row.tolerance * 100);
     return text;
 }
 
 std::string failed_headline(const GateReport& report) {
     std::string text = "FAIL:";
-    std::size_t more = 0;
+    std::size_t failed = 0;
+    const GateRow* first = nullptr;  // a policy begins with what matters most
     const GateRow* worst = nullptr;
     for (const GateRow& row : report.rows) {
         if (row.verdict != GateVerdict::fail) continue;
-        ++more;
+        ++failed;
+        if (first == nullptr) first = &row;
         if (worst == nullptr || row.shift.value_or(1e9) > worst->shift.value_or(1e9)) worst = &row;
     }
     if (worst == nullptr) return "FAIL";
     if (const GateRow* const failures = row_named(report.rows, "failures");
         failures != nullptr && failures->verdict == GateVerdict::fail && !worst->shift)
-        worst = failures;  // the percentile lies among them
-    text += fmt::format(" {}: {}", worst->title, change_text(*worst));
-    if (more > 1)
-        text += fmt::format("; {} more {} failed", more - 1, more == 2 ? "metric has" : "metrics have");
+        first = worst = failures;  // the percentile lies among them
+    text += fmt::format(" {}: {}", first->title, change_text(*first));
+    if (failed > 1)
+        text += fmt::format("; {} more {} failed", failed - 1, failed == 2 ? "metric has" : "metrics have");
+    if (worst != first) text += fmt::format(", and {} most: {}", worst->title, shift_text(*worst));
     return text + ". Do not roll out the candidate; find the cause first.";
 }
 
@@ -330,9 +336,10 @@ std::string undecided_headline(const GateReport& report) {
             widest->title, change_text(*widest), widest->samples);
     std::string text = fmt::format("INCONCLUSIVE: {} of {} metrics {} undecided.", undecided,
                                    report.rows.size(), undecided == 1 ? "is" : "are");
-    text += widest->detectable ? fmt::format(" The least certain one is {}: {}.", widest->title,
-                                             detectable_text(*widest->detectable))
-                               : fmt::format(" The first of them is {}.", widest->title);
+    text += widest->detectable
+                ? fmt::format(" The least certain one is {}: {}.", widest->title,
+                              detectable_text(*widest->detectable, quantity_named(widest->metric).better))
+                : fmt::format(" The first of them is {}.", widest->title);
     const bool stored = report.design == GateDesign::stored;
     const std::string_view counted = stored ? "runs of the candidate" : "pairs";
     if (unnumbered.empty())
@@ -357,6 +364,16 @@ std::string undecided_headline(const GateReport& report) {
     return text;
 }
 
+/// Returns the row whose shift is the largest part of what is tolerated; null if no row has a shift.
+const GateRow* nearest_to_tolerance(std::span<const GateRow> rows) {
+    const GateRow* nearest = nullptr;
+    for (const GateRow& row : rows) {
+        if (is_limit(row) || !row.shift || !(row.limit > 0) || !std::isfinite(row.limit)) continue;
+        if (nearest == nullptr || *row.shift / row.limit > *nearest->shift / nearest->limit) nearest = &row;
+    }
+    return nearest;
+}
+
 }  // namespace
 
 std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
@@ -377,7 +394,7 @@ std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
 // undecided metric with the largest detectable shift, gives the number of undecided metrics unless only
 // limits or only the quality are undecided, and names metrics of which the number of pairs that would decide
 // is unknown. If it is pass, it gives the number of metrics that became better by more than their limits, if
-// there are any.
+// there are any, and the metric that is the nearest to its tolerance.
 std::string headline_of(const GateReport& report) {
     switch (report.verdict) {
         case GateVerdict::fail:
@@ -393,6 +410,11 @@ std::string headline_of(const GateReport& report) {
     std::string text =
         fmt::format("PASS: none of {} metrics is worse than its tolerance allows", report.rows.size());
     if (better > 0) text += fmt::format(", and {} {} better", better, better == 1 ? "is" : "are");
+    if (const GateRow* const nearest = nearest_to_tolerance(report.rows))
+        text += fmt::format(". The nearest to its tolerance is {}: {}, tolerated are {}", nearest->title,
+                            shift_text(*nearest),
+                            nearest->points ? tolerance_text(*nearest)
+                                            : fmt::format("{:.3g} %", percent_of(*nearest, nearest->limit)));
     return text + ". Roll out.";
 }
 

@@ -10,20 +10,20 @@
 namespace paretoken::reports {
 namespace {
 
-std::string signed_percent(double shift) {
-    const double percent_worse = percent_of(shift);
+std::string signed_percent(const GateRow& row, double shift) {
+    const double percent_worse = percent_of(row, shift);
     if (percent_worse > kMostPercent) return fmt::format(">+{:.0f}", kMostPercent);
     return (percent_worse < 0 ? "" : "+") + number_text(percent_worse);
-}
-
-std::string percent(double shift) {
-    return signed_percent(shift) + " %";
 }
 
 }  // namespace
 
 bool is_limit(const GateRow& row) {
     return row.title.starts_with("Limit ");
+}
+
+double percent_of(const GateRow& row, double shift) {
+    return percent_of(shift, quantity_named(row.metric).better);
 }
 
 bool is_time(const GateRow& row) {
@@ -43,19 +43,19 @@ std::string value_text(const GateRow& row, const std::optional<double>& value) {
 std::string shift_text(const GateRow& row) {
     if (!row.shift) return "–";
     if (row.points) return fmt::format("{:+.2g} points", *row.shift * 100);
-    return percent(*row.shift);
+    return signed_percent(row, *row.shift) + " %";
 }
 
 std::string interval_text(const GateRow& row) {
     if (!row.ci95) return "–";
-    return fmt::format("{} to {}", signed_percent(row.ci95->low), signed_percent(row.ci95->high));
+    return fmt::format("{} to {}", signed_percent(row, row.ci95->low), signed_percent(row, row.ci95->high));
 }
 
 std::string tolerance_text(const GateRow& row) {
     if (is_limit(row)) return "";
     if (row.points) return fmt::format("{:.3g} points", row.tolerance * 100);
-    if (row.floor > 0 && row.limit > std::log1p(row.tolerance) + 1e-12)
-        return fmt::format("{:.3g} (the least change that matters)", percent_of(row.limit));
+    if (row.floor > 0 && percent_of(row, row.limit) > row.tolerance * 100 + 1e-9)
+        return fmt::format("{:.3g} (the least change that matters)", percent_of(row, row.limit));
     return fmt::format("{:.3g}", row.tolerance * 100);
 }
 
@@ -63,7 +63,7 @@ std::string open_text(const GateRow& row, GateDesign design) {
     std::string text = row.reason;
     if (row.verdict != GateVerdict::inconclusive) return text;
     const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
-    if (row.detectable) add(detectable_text(*row.detectable));
+    if (row.detectable) add(detectable_text(*row.detectable, quantity_named(row.metric).better));
     if (row.pairs_to_decide)
         add(fmt::format("about {} {} would decide", *row.pairs_to_decide,
                         design == GateDesign::stored ? "runs of the candidate" : "pairs"));

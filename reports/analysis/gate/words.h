@@ -15,6 +15,9 @@ bool is_time(const GateRow& row);
 /// The title of a row with the unit in which value_text() shows it: "Time to first token, p95, ms".
 std::string title_of(const GateRow& row);
 
+/// percent_of() by the metric of a row that is no limit.
+double percent_of(const GateRow& row, double shift);
+
 /// A value of the row with four significant digits, in milliseconds for times and in percent for ratios.
 std::string value_text(const GateRow& row, const std::optional<double>& value);
 

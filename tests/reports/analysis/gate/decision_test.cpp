@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/error.h"
 #include "tests/reports/analysis/gate/gate_runs.h"
@@ -55,11 +56,13 @@ TEST(Gate, fails_what_is_worse_and_names_it_with_its_interval_and_what_it_points
     EXPECT_EQ(report.verdict, GateVerdict::fail);
     EXPECT_EQ(row(report, "itl_p50").verdict, GateVerdict::fail);
     EXPECT_NE(row(report, "ttft_p50").verdict, GateVerdict::fail);
-    EXPECT_NEAR(percent_of(row(report, "itl_p50").shift.value()), 12, 1);
+    EXPECT_NEAR(percent_of(row(report, "itl_p50").shift.value(), Better::lower), 12, 1);
     EXPECT_LE(row(report, "itl_p50").ci95->low, std::log(1.12));
     EXPECT_GE(row(report, "itl_p50").ci95->high, std::log(1.12) - .01);
     EXPECT_THAT(report.headline, HasSubstr("FAIL"));
+    EXPECT_THAT(report.headline, HasSubstr("Output tokens: 9"));  // 1 − 1 ÷ 1.1 = 9.1 %
     EXPECT_THAT(report.headline, HasSubstr("% worse"));
+    EXPECT_THAT(report.headline, HasSubstr("and Inter-token latency, p50 most: +1"));
     EXPECT_THAT(report.why, HasSubstr("ITL is worse and TTFT is not"));
 }
 
@@ -69,11 +72,23 @@ TEST(Gate, counts_lower_throughput_and_higher_latency_as_worse_and_the_opposite_
     EXPECT_LT(row(report, "output_tokens_per_s").shift.value(), 0);
     EXPECT_LT(row(report, "ttft_p50").shift.value(), 0);
     EXPECT_THAT(report.headline, HasSubstr("better"));
+    EXPECT_THAT(report.headline, HasSubstr("The nearest to its tolerance is "));
+}
+
+TEST(Gate, says_by_how_many_percent_of_the_baseline_a_metric_is_worse) {
+    EXPECT_NEAR(percent_of(std::log(100.0 / 58), Better::higher), 42, 1e-9);
+    EXPECT_NEAR(percent_of(std::log(142.0 / 100), Better::lower), 42, 1e-9);
+    for (const Better better : {Better::higher, Better::lower})
+        EXPECT_NEAR(percent_of(shift_of_share(.05, better), better), 5, 1e-9);
+    EXPECT_EQ(shift_of_share(1, Better::higher), std::numeric_limits<double>::infinity());
+    GatePolicy policy;
+    policy.metrics = {{.name = "output_tokens_per_s", .tolerance = 1.5}};
+    EXPECT_THROW(check(policy), UsageError) << "a speed cannot fall by more than 100 %";
 }
 
 TEST(Gate, names_no_figure_for_a_shift_that_data_of_three_pairs_cannot_show) {
-    EXPECT_EQ(detectable_text(std::log(1.12)), "this data would have shown 12 % or more");
-    EXPECT_EQ(detectable_text(18.9), "this data would not have shown even a tenfold change");
+    EXPECT_EQ(detectable_text(std::log(1.12), Better::lower), "this data would have shown 12 % or more");
+    EXPECT_EQ(detectable_text(18.9, Better::lower), "this data would not have shown even a tenfold change");
 }
 
 TEST(Gate, is_inconclusive_when_the_noise_is_too_large_and_tells_what_would_decide) {
