@@ -5,6 +5,8 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <utility>
 
@@ -44,6 +46,37 @@ std::vector<std::string> options_of(const CLI::App& command) {
     return names;
 }
 
+/// Names that people try and no load generator has, with the option that they mean.
+struct TriedName {
+    std::string_view tried;
+    std::string_view meant;
+};
+constexpr std::array kTriedNames = {
+    TriedName{"--clients", "--concurrency"},  TriedName{"--connections", "--concurrency"},
+    TriedName{"--streams", "--concurrency"},  TriedName{"--threads", "--concurrency"},
+    TriedName{"--users", "--concurrency"},    TriedName{"--vus", "--concurrency"},
+    TriedName{"--qps", "--request-rate"},     TriedName{"--rps", "--request-rate"},
+    TriedName{"--count", "--num-prompts"},    TriedName{"--iterations", "--num-prompts"},
+    TriedName{"--requests", "--num-prompts"}, TriedName{"--seconds", "--duration"},
+    TriedName{"--time", "--duration"},        TriedName{"--in-tokens", "--isl"},
+    TriedName{"--input-length", "--isl"},     TriedName{"--input-tokens", "--isl"},
+    TriedName{"--prompt-len", "--isl"},       TriedName{"--prompt-length", "--isl"},
+    TriedName{"--prompt-tokens", "--isl"},    TriedName{"--gen-tokens", "--osl"},
+    TriedName{"--out-tokens", "--osl"},       TriedName{"--output-length", "--osl"},
+    TriedName{"--tokens", "--osl"},           TriedName{"--key", "--api-key"},
+    TriedName{"--token", "--api-key"},        TriedName{"--gpu-name", "--gpu"},
+    TriedName{"--gpu-type", "--gpu"},         TriedName{"--slo-ttft", "--slo"},
+    TriedName{"--max-ttft", "--slo"},         TriedName{"--prompt", "--dataset-path"},
+};
+
+/// Returns the option that was probably meant by an unknown one; empty if none is like it.
+std::string meant_by(const std::string& name, const std::vector<std::string>& options) {
+    const auto tried = std::ranges::find(kTriedNames, name, &TriedName::tried);
+    if (tried != kTriedNames.end() && std::ranges::find(options, tried->meant) != options.end())
+        return std::string(tried->meant);
+    return nearest(name, options);
+}
+
 std::string suggestion(const std::string& name) {
     return name.empty() ? "" : fmt::format("; did you mean {}?", name);
 }
@@ -71,7 +104,7 @@ void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& a
         const std::string name = name_of(word);
         const CLI::Option* option = command->get_option_no_throw(name);
         if (option == nullptr) {
-            unknown.emplace_back(name, nearest(name, options_of(*command)));
+            unknown.emplace_back(name, meant_by(name, options_of(*command)));
             const bool has_value = i + 1 < arguments.size() && !looks_like_option(arguments[i + 1]);
             if (has_value && word == name) ++i;
             continue;

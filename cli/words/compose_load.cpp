@@ -484,6 +484,9 @@ void compose_load(const Composing& now) {
     compose_grid(now);
     const auto users = parts.take("users");
     const auto user_rate = parts.take("user_rate");
+    if (users && !user_rate)
+        throw UsageError(
+            "--num-users needs --user-centric-rate; --concurrency N keeps N requests in flight all the time");
     if (user_rate) parts.set("arrivals", fmt::format("users:n={},rate={}", users.value_or("1"), *user_rate));
     for (const char* const axis : {"concurrency", "request_rate"})
         if (list_of(parts.value(axis)).size() > 1) now.out.several = true;

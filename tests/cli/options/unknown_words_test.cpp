@@ -19,6 +19,7 @@ std::string complaint(const std::vector<std::string>& arguments) {
     CLI::App* run = app.add_subcommand("run", "");
     run->add_option("url,--url", url);
     run->add_option("-m,--model", model);
+    run->add_option("--concurrency", model);
     run->add_flag("--flag,!--no-flag", flag);
     try {
         refuse_unknown_words(app, arguments);
@@ -40,6 +41,10 @@ TEST(UnknownWords, known_options_and_their_values_pass) {
 TEST(UnknownWords, an_unknown_word_is_named_with_what_was_meant) {
     EXPECT_EQ(complaint({"run", "host", "--modle", "x"}),
               "paretoken run has no option --modle; did you mean --model?; see paretoken run --help");
+    EXPECT_EQ(complaint({"run", "--users", "8"}),
+              "paretoken run has no option --users; did you mean --concurrency?; see paretoken run --help");
+    EXPECT_EQ(complaint({"run", "--qps", "8"}), "paretoken run has no option --qps; see paretoken run --help")
+        << "the command has no rate";
     EXPECT_EQ(complaint({"rnu"}), "there is no command 'rnu'; did you mean run?; see --help");
     EXPECT_EQ(complaint({"run", "-x"}), "paretoken run has no option -x; see paretoken run --help");
 }
