@@ -174,6 +174,32 @@ std::optional<double> growth_beyond_arrivals(const RequestTable& records, const 
     return growth_by_ranks(per_arrival) ? growth_by_ranks(in_flight) : std::nullopt;
 }
 
+RequestRows scheduled_in(const RequestTable& records, TimeSpan span) {
+    auto inside = RequestRows(records).filtered(
+        [&](const RequestRecord& record) { return is_counted(record) && span.contains(record.scheduled); });
+    inside.sort_by_schedule();
+    return inside;
+}
+
+/// Returns whether a growth of the number of requests that were due and not over, ÷ its mean, is that of a
+/// queue. It also grows until the first requests end, and by chance. So the arrivals must last several times
+/// as long as an early request, and the time from the due time to the end must grow with the number.
+bool is_queue(const RequestRows& arrived, TimeSpan span, double growth) {
+    constexpr int kTimes = 4;
+    constexpr double kLeastPart = 0.5;  // of the relative growth
+    std::vector<double> times;
+    arrived.for_each(
+        [&](const RequestRecord& record) { times.push_back(seconds(end_of(record) - record.scheduled)); });
+    if (times.size() < 4) return false;
+    const std::span<const double> all(times);
+    std::vector<double> first(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 4));
+    std::ranges::sort(first);
+    if (seconds(span.length()) < kTimes * percentile(first, 0.5)) return false;
+    const double early = moments_of(all.first(all.size() / 2)).mean;
+    const double late = moments_of(all.subspan(all.size() / 2)).mean;
+    return 2 * (late - early) > kLeastPart * growth * (late + early) / 2;
+}
+
 /// Returns a text if the number of requests that were due and not over grew over the second half of `span`: a
 /// queue that the server does not keep up with is never steady. Requests that wait in the client for a slot
 /// are part of that queue.
@@ -190,7 +216,7 @@ std::optional<std::string> queue_growth(const RequestTable& records, const Summa
         levels.push_back(mean_level(due, parts.back()));
     }
     const auto growth = stationary ? straight_growth(levels) : growth_beyond_arrivals(records, parts, levels);
-    if (!growth) return std::nullopt;
+    if (!growth || !is_queue(scheduled_in(records, span), span, *growth)) return std::nullopt;
     return fmt::format(
         "the number of requests that were due and not over grew by {:.0f} % of its mean over the second half "
         "of {}: the server does not keep up with them{}",
@@ -199,13 +225,6 @@ std::optional<std::string> queue_growth(const RequestTable& records, const Summa
 }
 
 // ---- steadiness
-
-RequestRows scheduled_in(const RequestTable& records, TimeSpan span) {
-    auto inside = RequestRows(records).filtered(
-        [&](const RequestRecord& record) { return is_counted(record) && span.contains(record.scheduled); });
-    inside.sort_by_schedule();
-    return inside;
-}
 
 /// Returns means over equal groups of the requests that have the metric, in the order of their schedule.
 Course course_of(const RequestRows& requests, const Metric& metric, std::string_view title,

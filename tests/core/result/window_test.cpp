@@ -163,9 +163,26 @@ TEST(SteadyWindow, of_rising_arrivals_is_not_overloaded_while_requests_take_the_
     SummaryOptions rising = open();
     rising.stationary = false;
     EXPECT_FALSE(steady_window_of(faster_and_faster(0), rising).overloaded);
-    EXPECT_TRUE(
-        steady_window_of(faster_and_faster(0), open()).overloaded);  // a constant rate would not do this
+    EXPECT_FALSE(steady_window_of(faster_and_faster(0), open()).overloaded);
     EXPECT_TRUE(steady_window_of(faster_and_faster(0.5), rising).overloaded);
+}
+
+/// Returns Poisson arrivals at a server of any capacity, which takes 3.2 s for each request.
+std::vector<RequestRecord> unlimited(double per_second, int count, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<RequestRecord> records;
+    TimePoint at = kStart;
+    for (int i = 0; i < count; ++i) {
+        records.push_back(script::answered(at, {.ttft = 50ms, .gap = 100ms, .tokens = 32}));
+        at += from_seconds(random.exponential() / per_second);
+    }
+    return records;
+}
+
+TEST(SteadyWindow, of_a_short_open_loop_is_not_overloaded_because_the_first_requests_have_not_ended) {
+    for (std::uint64_t seed = 0; seed < 40; ++seed)
+        for (const int count : {100, 300})
+            EXPECT_FALSE(steady_window_of(unlimited(25, count, seed), open()).overloaded) << seed;
 }
 
 TEST(SteadyWindow, of_an_open_loop_begins_at_the_plateau_of_in_flight) {
