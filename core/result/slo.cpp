@@ -163,6 +163,24 @@ const PercentileValue* percentile_for(const Slo& slo, const MetricSummary* summa
     return summary == nullptr ? nullptr : summary->at(slo.p.value_or(kSloPercentile));
 }
 
+/// Returns the number of independent values that certify a percentile.
+double certifying(double p) {
+    return static_cast<double>(samples_to_certify(std::max(p, 1 - p)));
+}
+
+/// Returns whether the worst value of a steady run is better than the limit by a factor of 2, with twice as
+/// many independent values as certify the percentile. Then no excursion that the run may lack reaches the
+/// limit.
+bool is_far_within(const RunResult& result, const MetricSummary& summary, const PercentileValue& held,
+                   const Slo& slo, bool higher_is_better) {
+    constexpr double kFar = 2;
+    if (!result.window.steady || result.counts.failed + result.counts.abandoned > 0 || !held.effective_n ||
+        *held.effective_n < kFar * certifying(held.p))
+        return false;
+    const auto worst = higher_is_better ? summary.min : summary.max;
+    return worst && (higher_is_better ? *worst >= kFar * slo.limit : kFar * *worst <= slo.limit);
+}
+
 }  // namespace
 
 Slo parse_slo(std::string_view text, SloPercentiles percentiles) {
@@ -260,11 +278,12 @@ Facts needs_of(const std::vector<Slo>& slos, bool open_loop) {
 // The first of these rules that applies decides:
 // 1. A limit on a waiting time of an open loop is missed if the server did not keep up (kept_up()), which
 //   shows it, because the time grows for as long as the load lasts.
-// 2. What is shown at 99 % (shown_on()) is met or missed.
+// 2. What is shown at 99 % (shown_on()) is met or missed, and what is far within the limit (is_far_within())
+// is met.
 // 3. A percentile without a value is missed if it falls among failures, or if the server did not keep up;
 //   otherwise the evidence is insufficient.
 // 4. A percentile over the limit is missed. It is shown for p75 and above if the median is over the limit
-//   too, because more than half of the requests were.
+//   too, because more than half of the requests were, and for each percentile if all of 20 requests were.
 // 5. With fewer than 20 requests, or fewer than are in flight, the evidence is insufficient.
 // 6. Otherwise the percentile is within the limit.
 SloFinding finding_on(const RunResult& result, const Slo& slo) {
@@ -280,6 +299,8 @@ SloFinding finding_on(const RunResult& result, const Slo& slo) {
         return {SloVerdict::missed, true, held->value};
     if (const auto shown = shown_on(*held, slo.limit, higher_is_better))
         return {*shown ? SloVerdict::met : SloVerdict::missed, true, held->value};
+    if (is_far_within(result, *summary, *held, slo, higher_is_better))
+        return {SloVerdict::met, true, held->value};
     const auto is_over = [&](double value) {
         return higher_is_better ? value < slo.limit : value > slo.limit;
     };
@@ -291,36 +312,48 @@ SloFinding finding_on(const RunResult& result, const Slo& slo) {
         if (falls_among_failures(*summary, held->p)) return {SloVerdict::missed, most_are_over, {}};
         return {};
     }
-    if (is_over(*held->value)) return {SloVerdict::missed, most_are_over, held->value};
+    const auto best = higher_is_better ? summary->max : summary->min;
+    const bool all_are_over = summary->n >= kFewest && best && is_over(*best);
+    if (is_over(*held->value)) return {SloVerdict::missed, most_are_over || all_are_over, held->value};
     if (summary->n < std::max(kFewest, result.concurrency.value_or(0)))
         return {SloVerdict::insufficient, false, held->value};
     return {SloVerdict::within, false, held->value};
 }
 
-// The fields below are those of the limited percentile (PercentileValue). The first of three cases that
-// applies is used:
-// - `decided` is absent and `enough_n` is known. The factor is `enough_n` ÷ the present number of values, but
-//   at least 1.
+// The fields below are those of the limited percentile (PercentileValue). There is no factor if the run is
+// not steady although it has twice as many independent values as certify the percentile: it is not their
+// number that is missing. The first of three cases that applies is used:
+// - `decided` is absent and `enough_n` is known. The factor is `enough_n` ÷ the present number of values.
 // - `decided` or `value` is absent, `value` equals the limit, or `decided` has an infinite end on the side of
 //   `value` on which the limit lies. The factor is the number of samples that can certify the percentile ÷
-//   `effective_n`, which may be below 1; it is 2 if `effective_n` is unknown or 0.
+//   `effective_n`; there is none if `effective_n` is unknown or 0.
 // - Otherwise the distance from `value` to that end of `decided` is assumed to shrink with the square root of
-//   the number of requests. The factor is (this distance ÷ the distance from `value` to the limit)², but at
-//   least 1.
+//   the number of requests. The factor is (this distance ÷ the distance from `value` to the limit)². If no
+//   value is beyond the limit, the factor of the second case suffices if it is smaller.
+// A factor is at least 1.1.
 std::optional<double> times_enough(const RunResult& result, const Slo& slo) {
-    const MetricSummary* summary = result.metric(key_of(judged(slo, result.open_loop())));
+    constexpr double kLeast = 1.1;
+    const Metric& metric = judged(slo, result.open_loop());
+    const MetricSummary* summary = result.metric(key_of(metric));
     const PercentileValue* held = percentile_for(slo, summary);
     if (held == nullptr) return std::nullopt;
-    const double p = held->p;
-    const double to_certify = static_cast<double>(samples_to_certify(std::max(p, 1 - p)));
-    const double for_any = held->effective_n && *held->effective_n > 0 ? to_certify / *held->effective_n : 2;
+    if (!held->value && falls_among_failures(*summary, held->p)) return std::nullopt;
+    const bool is_counted = held->effective_n && *held->effective_n > 0;
+    if (!result.window.steady && is_counted && *held->effective_n >= 2 * certifying(held->p))
+        return std::nullopt;
+    std::optional<double> for_any;
+    if (is_counted) for_any = std::max(kLeast, certifying(held->p) / *held->effective_n);
     if (!held->decided && held->enough_n && summary->n > 0)
-        return std::max(1.0, static_cast<double>(*held->enough_n) / static_cast<double>(summary->n));
+        return std::max(kLeast, static_cast<double>(*held->enough_n) / static_cast<double>(summary->n));
     if (!held->decided || !held->value) return for_any;
     const double away = slo.limit - *held->value;
     const double reach = away > 0 ? held->decided->high - *held->value : *held->value - held->decided->low;
     if (!std::isfinite(reach) || away == 0) return for_any;
-    return std::max(1.0, reach * reach / (away * away));
+    const double by_root = std::max(kLeast, reach * reach / (away * away));
+    const bool higher_is_better = metric.better == Better::higher;
+    const auto worst = higher_is_better ? summary->min : summary->max;
+    const bool none_misses = worst && (higher_is_better ? *worst >= slo.limit : *worst <= slo.limit);
+    return none_misses && for_any ? std::min(by_root, *for_any) : by_root;
 }
 
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos, Facts unknown) {
@@ -356,8 +389,14 @@ void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, b
 
 std::string over_text(const SloResult& result) {
     std::string text = fmt::format("{} of {} {} miss it", result.over, result.n, unit_of(result));
-    if (result.worst && result.limit > 0)
-        text += fmt::format(", the worst is at {} of it", percent_text(*result.worst / result.limit));
+    if (!result.worst || !(result.limit > 0)) return text;
+    const Metric* const metric = metric_of(result);
+    const bool least = metric != nullptr && metric->better == Better::higher;
+    const bool failed =
+        result.over > 0 && (least ? *result.worst >= result.limit : *result.worst <= result.limit);
+    text += fmt::format("{} is at {} of it",
+                        failed ? ", because they failed; the worst of the others" : ", the worst",
+                        percent_text(*result.worst / result.limit));
     return text;
 }
 

@@ -93,9 +93,13 @@ SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos)
 
 std::string binding_of(const RunResult& result, const LoadPlan& asked) {
     if (!kept_up(result)) return "the server does not keep up with the arrivals";
-    for (const std::string& text : asked.slos)
-        if (finding_on(result, parse_slo(text)).verdict == SloVerdict::missed) return text;
-    return "too many requests fail";
+    const std::string failing =
+        fmt::format("{} of {} requests fail", result.counts.failed, result.counts.requests);
+    for (const std::string& text : asked.slos) {
+        const SloFinding finding = finding_on(result, parse_slo(text));
+        if (finding.verdict == SloVerdict::missed) return finding.value ? text : failing;
+    }
+    return failing;
 }
 
 double times_enough_for_all(const RunResult& result, const std::vector<Slo>& slos) {

@@ -135,10 +135,10 @@ TEST(SloResults, tell_the_evidence_of_each_limit_and_of_all_together) {
     results[1].verdict = SloVerdict::insufficient;
     EXPECT_EQ(verdict_on_all(results), SloVerdict::insufficient);
     EXPECT_EQ(verdict_on_all({results[0]}), SloVerdict::met);
-    EXPECT_EQ(
-        slo_text(results[0]),
-        "ttft_p95 is 500 ms: meets the limit of 700 ms (1 of 3 requests miss it, the worst is at 71.4 % "
-        "of it)");
+    EXPECT_EQ(slo_text(results[0]),
+              "ttft_p95 is 500 ms: meets the limit of 700 ms (1 of 3 requests miss it, because they failed; "
+              "the worst "
+              "of the others is at 71.4 % of it)");
     EXPECT_THAT(slo_text(results[1]), HasSubstr("too few requests to tell anything"));
     EXPECT_THAT(slo_text(results[1]), HasSubstr("3 requests count as 2 independent ones"));
     for (const SloVerdict verdict :
@@ -187,6 +187,24 @@ TEST(Slo, that_most_requests_miss_is_shown_to_be_missed_whatever_the_window_says
     EXPECT_FALSE(finding_on(run, parse_slo("ttft_p50:500")).shown)
         << "half of the requests show nothing of p50";
     EXPECT_EQ(verdict_of(run, "ttft_p50:500"), SloVerdict::missed);
+    RunResult all_over = run;
+    all_over.metrics.front().min = 0.55;
+    EXPECT_TRUE(finding_on(all_over, parse_slo("ttft_p50:500")).shown) << "no request is within it";
+}
+
+TEST(Slo, that_no_request_comes_near_is_met_although_the_run_may_lack_excursions) {
+    RunResult run = run_with({{.p = 0.95, .value = 0.2, .effective_n = 200.0}});
+    run.window.steady = true;
+    run.metrics.front().max = 0.3;
+    EXPECT_TRUE(finding_on(run, parse_slo("ttft_p95:700")).shown);
+    EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::met);
+    EXPECT_EQ(verdict_of(run, "ttft_p95:500"), SloVerdict::within) << "the worst is more than half of it";
+    EXPECT_EQ(verdict_of(run, "ttft_p99:700"), SloVerdict::insufficient) << "that was not computed";
+    run.counts.failed = 1;
+    EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::within);
+    run.counts.failed = 0;
+    run.window.steady = false;
+    EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::within);
 }
 
 TEST(Slo, is_insufficient_only_with_next_to_no_requests) {
@@ -227,7 +245,10 @@ TEST(Slo, that_is_undecided_says_how_many_times_the_requests_would_probably_deci
     run.metrics = {ttft};
     EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 4);  // from .2 down to .1
     EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:450")).value(), 4);
-    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:900")).value(), 1) << "decided already";
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:900")).value(), 1.1) << "decided already";
+    run.metrics.front().max = 0.58;
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 1.1) << "no request misses it";
+    run.metrics.front().max.reset();
     run.metrics.front().percentiles.front().decided.reset();
     run.metrics.front().percentiles.front().effective_n = 22.5;
     EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 4) << "90 certify p95";
@@ -235,6 +256,11 @@ TEST(Slo, that_is_undecided_says_how_many_times_the_requests_would_probably_deci
     run.metrics.front().percentiles.front().enough_n = 1200;
     EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 1.2);
     EXPECT_FALSE(times_enough(run, parse_slo("tpot_p95:600"))) << "not measured";
+    run.metrics.front().percentiles.front().effective_n = 400;
+    EXPECT_FALSE(times_enough(run, parse_slo("ttft_p95:600"))) << "not steady, with enough requests";
+    run.metrics.front().percentiles.front().effective_n.reset();
+    run.metrics.front().percentiles.front().enough_n.reset();
+    EXPECT_FALSE(times_enough(run, parse_slo("ttft_p95:600"))) << "nothing is known of their independence";
 }
 
 TEST(Slo, an_unknown_tag_is_refused_and_the_known_ones_are_named) {
