@@ -13,6 +13,7 @@
 #include "core/result/alerts.h"
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
+#include "reports/analysis/model/answer.h"
 #include "reports/analysis/sections/sections.h"
 #include "reports/document/section.h"
 #include "reports/document/table.h"
@@ -124,7 +125,7 @@ std::vector<Figure> figures_of(const Configuration& configuration) {
     const auto per_user = [](const ReportPoint& p) { return p.interactivity; };
     const auto of_limit = [](const ReportPoint& p) { return p.of_limit; };
     std::vector<Figure> figures;
-    if (const ReportPoint* p = best_point(configuration, false, usd)) {
+    if (const ReportPoint* p = answer_point(configuration); p != nullptr && usd(*p)) {
         std::string note = "all costs on output, per M tokens, " + p->load_label;
         if (p->limits == SloVerdict::within) note += ", not shown at 99 %";
         figures.push_back(

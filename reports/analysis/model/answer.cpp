@@ -11,18 +11,14 @@
 namespace paretoken::reports {
 namespace {
 
-bool is_better_answer(const ReportPoint& candidate, const ReportPoint& best) {
-    if (candidate.certified != best.certified) return candidate.certified;
-    return candidate.output_tokens_per_s > best.output_tokens_per_s;  // cheaper within one deployment
-}
-
 std::string what_it_delivers(const ReportPoint& point) {
     if (point.cost)
-        return fmt::format("${} per million output tokens at {} tok/s per user ({})",
+        return fmt::format("${} per million output tokens at {} tok/s per user, {} ({})",
                            dollars(point.cost->usd_per_m_output), significant(point.interactivity),
-                           price_text(*point.cost));
-    return fmt::format("{} output tok/s in all at {} tok/s per user", significant(point.output_tokens_per_s),
-                       significant(point.interactivity));
+                           point.load_label, price_text(*point.cost));
+    return fmt::format("{} output tok/s in all at {} tok/s per user, {}",
+                       significant(point.output_tokens_per_s), significant(point.interactivity),
+                       point.load_label);
 }
 
 std::string what_the_hardware_could(const ReportPoint& point, const LimitPoint& floor) {
@@ -78,10 +74,8 @@ std::string price_text(const PointCost& cost) {
 }
 
 const ReportPoint* answer_point(const Configuration& configuration) {
-    const ReportPoint* best = nullptr;
-    for (const ReportPoint& point : configuration.points)
-        if (point.on_own_front && (best == nullptr || is_better_answer(point, *best))) best = &point;
-    return best;
+    const ReportPoint* const shown = cheapest_fitting(configuration, true);
+    return shown != nullptr ? shown : cheapest_fitting(configuration, false);
 }
 
 std::string answer_sentence(const Configuration& configuration, const AnswerInputs& inputs) {

@@ -10,8 +10,8 @@
 
 namespace paretoken::reports {
 
-/// The point that the sentence is about: on the configuration's own front the one with the most output tokens
-/// per second, those with a certified speed per user first. Null if there is none.
+/// The point that the sentence is about: cheapest_fitting() (choice.h), those first that were shown to meet
+/// the limits. Null if there is none.
 const ReportPoint* answer_point(const Configuration& configuration);
 
 /// "2 × h100-sxm at $5.90 per hour"

@@ -89,17 +89,13 @@ std::string missed_by_smallest(const Configuration& configuration, const std::ve
 
 Choice choice_of(const Configuration& configuration, std::size_t index, const std::vector<Slo>& slos) {
     Choice choice{.configuration = index};
-    const ReportPoint* shown = nullptr;
-    const ReportPoint* within = nullptr;
+    const ReportPoint* const shown = cheapest_fitting(configuration, true);
+    const ReportPoint* const within = cheapest_fitting(configuration, false);
     const ReportPoint* nearest = nullptr;  // the cheapest point that does not fit
-    for (const ReportPoint& point : configuration.points) {
-        if (!point.output_tokens_per_s || !point.better_run.empty()) continue;
-        const bool is_fit = unfit_because(point, slos).empty();
-        const ReportPoint*& held = !is_fit                                          ? nearest
-                                   : verdict_on_all(point, slos) == SloVerdict::met ? shown
-                                                                                    : within;
-        if (held == nullptr || cost_of(point) < cost_of(*held)) held = &point;
-    }
+    for (const ReportPoint& point : configuration.points)
+        if (!point.fits && point.output_tokens_per_s && point.better_run.empty() &&
+            (nearest == nullptr || cost_of(point) < cost_of(*nearest)))
+            nearest = &point;
     const ReportPoint* const best = shown != nullptr ? shown : within;
     if (best == nullptr) {
         choice.why_not = why_none_fits(configuration, slos);
@@ -143,6 +139,20 @@ double cost_of(const ReportPoint& point) {
     if (point.cost) return point.cost->usd_per_m_output;
     return point.output_tokens_per_s ? 1 / *point.output_tokens_per_s
                                      : std::numeric_limits<double>::infinity();
+}
+
+const ReportPoint* cheapest_fitting(const Configuration& configuration, bool shown) {
+    constexpr double kSame = 1.03;
+    std::vector<const ReportPoint*> fitting;
+    for (const ReportPoint& point : configuration.points)
+        if (point.fits && shown == (point.limits.value_or(SloVerdict::met) == SloVerdict::met))
+            fitting.push_back(&point);
+    if (fitting.empty()) return nullptr;
+    const double least = cost_of(
+        **std::ranges::min_element(fitting, {}, [](const ReportPoint* point) { return cost_of(*point); }));
+    std::erase_if(fitting, [&](const ReportPoint* point) { return cost_of(*point) > kSame * least; });
+    return *std::ranges::max_element(
+        fitting, {}, [](const ReportPoint* point) { return point->interactivity.value_or(0); });
 }
 
 std::uint64_t requests_sent(const RunResult& result) {

@@ -32,6 +32,11 @@ SloVerdict verdict_on_all(const ReportPoint& point, const std::vector<Slo>& slos
 /// known, otherwise the deployment's time per output token in seconds, or infinity without output tokens.
 double cost_of(const ReportPoint& point);
 
+/// The run with the lowest cost of those that fit and were shown to meet the limits, or (not `shown`) that
+/// fit and were not; null if there is none. If several cost the same within 3 %, it is the fastest for a
+/// user.
+const ReportPoint* cheapest_fitting(const Configuration& configuration, bool shown);
+
 /// The --goodput of the runs, as texts; empty unless all have the same.
 std::vector<std::string> common_goodput(const std::vector<Configuration>& configurations);
 
