@@ -97,7 +97,9 @@ std::string shown_text(const SweepSearch& answer, const std::string& axis) {
 
 std::string within_text(const SweepSearch& answer, const std::string& axis) {
     std::string text = "No load was measured within them";
-    if (answer.within)
+    if (answer.within && answer.within == answer.pass)
+        text = "No higher load was measured within them";
+    else if (answer.within)
         text = fmt::format("{:g}{} is the highest load that was measured within them ({})", *answer.within,
                            unit_of(axis), answer.within_text);
     if (answer.fail) {
@@ -105,8 +107,10 @@ std::string within_text(const SweepSearch& answer, const std::string& axis) {
         text += is_limit ? fmt::format("; {:g} misses {}", *answer.fail, answer.binding)
                          : fmt::format("; at {:g}, {}", *answer.fail, answer.binding);
     }
+    if ((answer.within || answer.pass) && !answer.fail)
+        text += "; none that was measured misses them, so that higher loads may meet them too";
     if (answer.certify_minutes)
-        text += fmt::format(". A run of about {} minutes would show that {:g} meets them",
+        text += fmt::format(". A run of about {} minutes may show that {:g} meets them",
                             significant(*answer.certify_minutes, 2), *answer.within);
     return text + ".";
 }
@@ -114,12 +118,15 @@ std::string within_text(const SweepSearch& answer, const std::string& axis) {
 std::string search_text(const SweepSearch& search, const std::string& axis) {
     std::string text = fmt::format("{} runs; {}.", search.runs, search.ended);
     const bool reached = reached_saturation(search);
-    // The estimate is refuted by a higher load that kept the limits, because throughput still grew there.
+    // Where throughput still grew, the estimate is refuted by a higher load that kept the limits.
     const double kept = std::max(search.pass.value_or(0), search.within.value_or(0));
-    if (search.saturation && (axis != "concurrency" || *search.saturation >= kept)) {
+    if (search.saturation && (reached || axis != "concurrency" || *search.saturation >= kept)) {
         text += reached ? " By Little's law the server saturates near"
                         : " Throughput still grew with the load: by Little's law the server saturates above";
-        text += fmt::format(" {} in flight.", significant(*search.saturation));
+        text += fmt::format(" {} in flight", significant(*search.saturation));
+        if (reached && axis == "concurrency" && *search.saturation < kept)
+            text += "; above that, requests only wait longer";
+        text += '.';
     }
     if (search.at && search.of_saturation)
         text += fmt::format(" {:g}{} is {}{} % of saturation.", *search.at, unit_of(axis),

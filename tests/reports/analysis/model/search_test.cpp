@@ -78,15 +78,21 @@ TEST(SearchText, says_what_was_shown_and_what_was_measured_within_the_limits) {
               "8 in flight is the highest load that was shown to meet ttft_p95:500.");
     found.within = 8;
     found.within_text = "ttft_p95: 0 of 640 requests miss it, the worst is at 37 % of it";
-    EXPECT_EQ(
-        within_text(found, "concurrency"),
-        "8 in flight is the highest load that was measured within them (ttft_p95: 0 of 640 requests miss "
-        "it, the worst is at 37 % of it); 16 misses ttft_p95:500.");
+    EXPECT_EQ(within_text(found, "concurrency"),
+              "No higher load was measured within them; 16 misses ttft_p95:500.");
     EXPECT_EQ(search_text(found, "concurrency"), "5 runs; the passing level was measured twice.");
     found.saturation = 17.5;
     EXPECT_THAT(search_text(found, "concurrency"), HasSubstr("saturates above 17.5 in flight"));
     found.within = 41;
+    EXPECT_THAT(within_text(found, "concurrency"), HasSubstr("the worst is at 37 % of it); 16 misses"));
     EXPECT_THAT(search_text(found, "concurrency"), Not(HasSubstr("saturates")));
+    found.elasticity = {.1};
+    EXPECT_THAT(search_text(found, "concurrency"),
+                HasSubstr("saturates near 17.5 in flight; above that, requests only wait longer."));
+    found.elasticity.clear();
+    found.fail.reset();
+    EXPECT_THAT(within_text(found, "concurrency"), HasSubstr("none that was measured misses them"));
+    found.fail = 16;
     found.pass.reset();
     found.within = 12;
     found.certify_minutes = 3.5;
@@ -95,7 +101,7 @@ TEST(SearchText, says_what_was_shown_and_what_was_measured_within_the_limits) {
     EXPECT_THAT(within_text(found, "request_rate"),
                 AllOf(HasSubstr("12 req/s is the highest load"),
                       HasSubstr("at 16, the server does not keep up with the arrivals. A run of about 3.5 "
-                                "minutes would show that 12 meets them.")));
+                                "minutes may show that 12 meets them.")));
     found.within.reset();
     found.certify_minutes.reset();
     EXPECT_THAT(within_text(found, "request_rate"), HasSubstr("No load was measured within them; at 16,"));
