@@ -108,7 +108,9 @@ bool Dispatcher::exhausted(TimePoint now) {
 void Dispatcher::shorten_idle_time(TimePoint now) {
     if (!pacing_.idle_system_cap || in_flight_ > 0 || follow_ups_.empty()) return;
     TimePoint next = follow_ups_.begin()->first;
-    if (!schedule_ended_) next = std::min(next, slots_.free_since().value_or(next));
+    if (!schedule_ended_ && schedule_.next())  // a job of an open loop starts when it arrives
+        next = std::min(
+            next, schedule_.at_once() ? slots_.free_since().value_or(next) : begin_ + schedule_.next()->at);
     const Duration excess = next - (std::max(now, last_end_) + *pacing_.idle_system_cap);
     if (excess > Duration{}) move_earlier(std::exchange(follow_ups_, {}), excess);
 }

@@ -412,6 +412,20 @@ TEST(Dispatcher, AJobWithNothingInFlightPausesNoLongerThanItsCap) {
     EXPECT_EQ(starts(d, at(500)).size(), 1U);
 }
 
+TEST(Dispatcher, PausesOfAnOpenLoopInWhichNothingIsInFlightEndWithTheNextArrivalOrTheCap) {
+    for (const std::optional<std::uint64_t> cap : {std::optional<std::uint64_t>(), {8}}) {
+        Dispatcher d =
+            conversations("constant:rate=1", {.requests = 2}, cap, 3, {.idle_system_cap = milliseconds(50)});
+        const auto first = starts(d, at(0));
+        ASSERT_EQ(first.size(), 1U);
+        fan_out(d, first[0], at(20));  // its turns are due 110 ms and 210 ms later
+        EXPECT_TRUE(starts(d, at(69)).empty());
+        const auto second = starts(d, at(70));
+        ASSERT_EQ(second.size(), 1U) << "50 ms after the end, although a job arrives at 1,000 ms";
+        EXPECT_EQ(second[0].scheduled, at(70));
+    }
+}
+
 TEST(Dispatcher, AFollowUpOfAnOpenLoopWaitsForTheCapAsArrivalsDo) {
     Dispatcher d = conversations("constant:rate=100", {.requests = 2}, 1, 2);
     const auto first = starts(d, at(0));
