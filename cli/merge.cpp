@@ -45,13 +45,27 @@ std::vector<fs::path> runs_in(const std::vector<std::string>& paths) {
     return runs;
 }
 
+/// Throws UsageError if the result would replace one of the shards, or lie among the files of one.
+void require_apart(const fs::path& out, const std::vector<fs::path>& runs) {
+    for (const fs::path& run : runs) {
+        const fs::path shard = fs::weakly_canonical(run);
+        const fs::path place = fs::weakly_canonical(out);
+        if (std::ranges::mismatch(shard, place).in1 == shard.end())
+            throw UsageError(fmt::format(
+                "--out {} is in the directory of a shard that is to be joined, {}; give another --out",
+                out.string(), run.string()));
+    }
+}
+
 void merge(const MergeCommand& command) {
     const std::vector<fs::path> runs = runs_in(command.paths);
+    require_apart(command.out, runs);
     reports::OutputDirectory output(
         {.path = command.out, .kind = reports::OutputKind::run, .overwrite = command.overwrite});
     const RunResult result = reports::join_shards(runs, output.path());
     print_run(result, output.path(), command.shown);
     experiments::require_valid({.result = result, .directory = output.path()});
+    experiments::require_slos(result, result.plan.contains("require"));
 }
 
 }  // namespace
@@ -68,7 +82,8 @@ void add_merge(CLI::App& app) {
     add_presentation_options(*sub, command->shown, Shows::text_and_json);
     sub->footer(
         "The result is computed from the requests of all shards, as one process would have computed it. A "
-        "shard that is missing or was killed is named, and the result is then partial (exit code 3). "
+        "shard that is missing or was killed is named, and the result is then partial (exit code 3). Limits "
+        "(--slo) that the shards were given are judged as by `paretoken run`. "
         "`paretoken help shards` has an example that starts shards.");
     sub->callback([command] { merge(*command); });
 }

@@ -101,6 +101,7 @@ class ShardFiles {
             bytes = lines_.bytes(searched_, look *= 2);
             end = bytes.find('\n');
         }
+        if (bytes.empty()) throw RuntimeError("the records of a shard became fewer while they were joined");
         const auto length = static_cast<std::uint32_t>(std::min(end, bytes.size() - 1) + 1);
         if (length > 1) line_at_.push_back({searched_, length});
         searched_ += length;
