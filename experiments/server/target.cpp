@@ -471,12 +471,28 @@ double seconds_until_start(const LoadPlan& plan) {
     return parse_start_at(plan.fleet.start_at) - std::chrono::duration<double>(now).count();
 }
 
+namespace {
+
+void require_near_start(const LoadPlan& asked) {
+    constexpr double kDay = 86400;
+    constexpr double kMost = 30 * kDay;
+    const double left_s = seconds_until_start(asked);
+    if (left_s < 0)
+        throw UsageError(fmt::format("--start-at {}: this time has passed; choose a later one for all shards",
+                                     asked.fleet.start_at));
+    if (left_s > kMost)
+        throw UsageError(
+            fmt::format("--start-at {}: this time is {:.3g} days away, more than {:g}; a Unix time is in "
+                        "seconds, not in milliseconds",
+                        asked.fleet.start_at, left_s / kDay, kMost / kDay));
+}
+
+}  // namespace
+
 std::unique_ptr<Target> open_target(const LoadPlan& asked, const Access& access, Watcher& watcher,
                                     const std::stop_token& stop, std::shared_ptr<CommandServer> server) {
     refuse_wrong_options(asked);
-    if (!asked.fleet.start_at.empty() && seconds_until_start(asked) < 0)
-        throw UsageError(fmt::format("--start-at {}: this time has passed; choose a later one for all shards",
-                                     asked.fleet.start_at));
+    if (!asked.fleet.start_at.empty()) require_near_start(asked);
     if (asked.virtual_time) return virtual_target(asked);
     return std::make_unique<SocketTarget>(asked, access, watcher, stop, std::move(server));
 }

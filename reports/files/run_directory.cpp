@@ -113,6 +113,15 @@ RunResult read_run_directory(const fs::path& directory) {
     }
 }
 
+RunResult read_whole_run(const fs::path& directory) {
+    RunResult run = read_run_directory(directory);
+    if (const auto shard = run.plan.find("shard"); shard != run.plan.end())
+        throw UsageError(fmt::format(
+            "{} has the requests of shard {} alone; join the shards (paretoken merge), and give their run",
+            directory.string(), shard->second));
+    return run;
+}
+
 void restore_run(const fs::path& directory, const RunResult& result) {
     if (fs::exists(directory / kRunFileName) || !fs::exists(directory / kEndedFileName)) return;
     try {

@@ -18,6 +18,10 @@ void write_run(const std::filesystem::path& directory, const RunResult& result);
 /// "interrupted" if it has not ended. Throws as read_recorded() and refuse_other_lengths() do.
 RunResult read_run_directory(const std::filesystem::path& directory);
 
+/// Reads a run like read_run_directory(). Throws UsageError for a shard, which is no run to compare with
+/// others.
+RunResult read_whole_run(const std::filesystem::path& directory);
+
 /// Returns whether the directory holds the result of a run that has ended, or its records.
 bool has_result(const std::filesystem::path& directory);
 

@@ -218,6 +218,27 @@ class Scale(Case):
         self.assertIn(done.returncode, (0, 4), done.stderr)
         self.assertEqual(totals_of(self.directory / "merged"), totals_of(whole))
 
+    def test_what_is_merged_is_judged_and_no_shard_is_lost_or_taken_for_a_run(self):
+        parts = [self.directory / f"part{number}" for number in range(2)]
+        for number, part in enumerate(parts):
+            paretoken("run", "sim:ideal", "--virtual", "--isl", 16, "--osl", 4, "--request-rate", 40, "--num-prompts", 400, "--salt",
+                      "s", "--slo", "ttft_p95:5", "--shard", f"{number}/2", "--out", part)
+        before = (parts[0] / "requests.jsonl").read_bytes()
+        for out in (parts[0], parts[0] / "below"):
+            self.fails_clearly(paretoken("merge", *parts, "--out", out, "--overwrite"), 2, "give another --out")
+        self.assertEqual((parts[0] / "requests.jsonl").read_bytes(), before)
+        done = paretoken("merge", *parts, "--out", self.directory / "whole")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("misses the limit", done.stderr)
+        for command in (("gate", "--baseline", parts[0], "--candidate", parts[1]), ("compare", *parts),
+                        ("baseline", "save", "x", parts[0], "--store", self.directory / "store")):
+            self.fails_clearly(paretoken(*command), 2, "paretoken merge")
+
+    def test_a_time_of_the_start_in_milliseconds_is_refused(self):
+        done = paretoken("run", "http://127.0.0.1:1", "--shard", "0/2", "--start-at", int(time.time() * 1000) + 60_000,
+                         "--num-prompts", 4, "--out", self.directory / "run")
+        self.fails_clearly(done, 2, "in seconds, not in milliseconds")
+
     def test_shards_of_an_indexed_job_begin_at_one_time_and_are_merged(self):
         with simulated_server(*PROFILE) as server:
             start = str(int(time.time()) + 4)

@@ -74,7 +74,7 @@ void read_compact(const fs::path& file, GateRun& run) {
 
 GateRun read_gate_run(const fs::path& directory) {
     GateRun run{.directory = directory.string(),
-                .result = read_run_directory(directory),
+                .result = read_whole_run(directory),
                 .probe = read_probe_file(directory / kProbeFileName)};
     if (fs::exists(directory / kGateRunFileName))
         read_compact(directory / kGateRunFileName, run);
