@@ -214,10 +214,11 @@ experiments::Axis axis_of(const reports::Demand& demand) {
     return demand.users ? experiments::Axis::concurrency : experiments::Axis::request_rate;
 }
 
-/// The load at which a search ends: no server needs to carry more than twice all users.
+/// The load at which a search ends.
 double most_load(const reports::Demand& demand) {
     constexpr double kMostPerS = 1e5;
-    return demand.users ? std::max(2.0, std::ceil(2 * *demand.users / demand.target_utilization)) : kMostPerS;
+    constexpr double kMostUsers = 1 << 14;
+    return demand.users ? kMostUsers : kMostPerS;
 }
 
 void search(PlannedCell& cell, const PlanCommand& command, const reports::Demand& demand,
@@ -285,12 +286,21 @@ void confirm_fleet(DeploymentPlan& plan, PlannedCell& cell, const PlanCommand& c
         confirmed = std::move(speed);
         --replicas;
     }
-    if (replicas == cell.fleet->replicas) return;
-    confirmed->binding = cell.speed->binding;
-    confirmed->runs = cell.speed->runs;
-    cell.speed = confirmed;
-    set_prices_of_tokens(plan, cell);
-    cell.fleet = reports::fleet_of(plan, cell, replicas);
+    if (replicas != cell.fleet->replicas) {
+        confirmed->binding = cell.speed->binding;
+        confirmed->runs = cell.speed->runs;
+        cell.speed = confirmed;
+        set_prices_of_tokens(plan, cell);
+        cell.fleet = reports::fleet_of(plan, cell, replicas);
+    }
+    if (!demand.users || !cell.usd_per_h) return;
+    // Fewer users get more tokens each, so that the tokens of the mean demand are measured.
+    const auto at_demand = experiments::speed_within_limits(
+        asked_of(command, cell), axis_of(demand),
+        std::ceil(reports::mean_load(demand) / static_cast<double>(replicas)),
+        directory_of(runs, cell) / "demand", this_invocation(), stop);
+    if (at_demand)
+        cell.fleet->usd_per_m_output = reports::usd_per_m_at(plan, cell, at_demand->output_tokens_per_s);
 }
 
 void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDirectory& runs,
@@ -364,6 +374,12 @@ std::string emitted(const DeploymentPlan& plan, const std::string& form) {
     if (form == "compose") return reports::compose_file(plan);
     if (form == "k8s") return reports::kubernetes_manifests(plan);
     return reports::server_command_of(plan, form);
+}
+
+/// Plans for the engine whose command is printed: memory and limits have other meanings and defaults in
+/// another.
+void plan_for_emitted(PlanCommand& command) {
+    if (const auto engine = cards::find_engine(command.emit)) command.cells.engine = cards::name_of(*engine);
 }
 
 void plan(const PlanCommand& command) {
@@ -514,9 +530,11 @@ void add_plan(CLI::App& app) {
                     "on_demand, reserved_1y, spot, … [the card's mix or on_demand]");
     sub->add_option("--api", command->api,
                     "Hosted API to compare the cost with, by its name in a price card");
-    sub->add_option("--emit", command->emit,
-                    "Print what starts the servers of the best cell: the command of vllm, sglang, trtllm or "
-                    "llamacpp, or the files of compose or k8s with --engine");
+    sub->add_option(
+        "--emit", command->emit,
+        "Print what starts the servers of the best cell: the command of vllm, sglang, trtllm or "
+        "llamacpp (planned for that engine, unless --engine names another), or the files of compose or "
+        "k8s with --engine");
     sub->add_option("--model", command->cells.model,
                     "Model that --emit writes: a repository of Hugging Face or a path [by --model-card]");
     sub->add_option("--out", command->out,
@@ -533,6 +551,7 @@ void add_plan(CLI::App& app) {
         ->delimiter(',');
     sub->callback([command, sub] {
         command->osl_is_given = sub->count("--osl") > 0;
+        if (sub->count("--engine") == 0) plan_for_emitted(*command);
         command->from.empty() ? plan(*command) : plan_from_run(*command, *sub);
     });
 }

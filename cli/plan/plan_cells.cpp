@@ -212,6 +212,7 @@ struct CellMaker {
         cell.deployment = deployment_on(gpu, ranks);
         fill_sizes(cell, model, lengths, context_of(model));
         cell.settings = suggested_settings(lengths, cell, cell.deployment.batch, context_of(model));
+        cell.settings.max_model_len = options.max_model_len.value_or(cell.settings.max_model_len);
         cell.refused = refusal_of(cell, gpu.card);
         if (gpu.card) cell.profile = profile_of(*gpu.card, cell, weights, kv);
         add_notes(cell, gpu.card);

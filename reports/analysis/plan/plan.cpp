@@ -19,12 +19,6 @@ double mean_of(const std::vector<double>& values) {
     return sum / static_cast<double>(values.size());
 }
 
-/// The load over the whole time: requests per second, or users.
-double mean_load(const Demand& demand) {
-    if (!demand.hours.empty()) return mean_of(demand.hours);
-    return demand.requests_per_s.value_or(demand.users.value_or(0));
-}
-
 /// What a cell is ranked by: what it costs, then how many GPUs it takes.
 struct Rank {
     double cost = std::numeric_limits<double>::infinity();
@@ -65,8 +59,7 @@ SuggestedSettings suggested_settings(const PlannedLengths& lengths, const Planne
     settings.max_model_len =
         std::min(context, static_cast<std::uint64_t>(std::ceil(kReserve * lengths.total_p99)));
     settings.max_num_seqs = std::clamp<std::uint64_t>(cell.sequences_p50, 1, engine.sequences);
-    settings.max_num_batched_tokens =
-        std::max(engine.tokens, static_cast<std::uint64_t>(std::ceil(lengths.input_p99)));
+    settings.max_num_batched_tokens = engine.tokens;  // longer prompts are computed in several steps
     return settings;
 }
 
@@ -90,6 +83,11 @@ std::uint64_t replicas_for(const Demand& demand, double load) {
         std::max(1.0, std::ceil(needed / (load * demand.target_utilization) - 1e-9)));
 }
 
+double mean_load(const Demand& demand) {
+    if (!demand.hours.empty()) return mean_of(demand.hours);
+    return demand.requests_per_s.value_or(demand.users.value_or(0));
+}
+
 PlannedFleet fleet_of(const DeploymentPlan& plan, const PlannedCell& cell, std::uint64_t replicas) {
     const PlannedSpeed& speed = *cell.speed;
     const auto count = static_cast<double>(replicas);
@@ -98,16 +96,21 @@ PlannedFleet fleet_of(const DeploymentPlan& plan, const PlannedCell& cell, std::
                        .utilization = mean_load(plan.demand) / (speed.load * count)};
     if (!cell.usd_per_h) return fleet;
     fleet.usd_per_month = *cell.usd_per_h * count * cards::kHoursPerMonth;
-    if (const auto usd = usd_per_m_at_speed(plan, cell); usd && fleet.utilization > 0)
+    if (const auto usd = usd_per_m_at_speed(plan, cell); usd && fleet.utilization > 0 && !plan.demand.users)
         fleet.usd_per_m_output = *usd / fleet.utilization;
     return fleet;
 }
 
-std::optional<double> usd_per_m_at_speed(const DeploymentPlan& plan, const PlannedCell& cell) {
+std::optional<double> usd_per_m_at(const DeploymentPlan& plan, const PlannedCell& cell,
+                                   double output_tokens_per_s) {
     constexpr double kSecondsPerHour = 3600;
-    if (!cell.usd_per_h || !cell.speed) return {};
-    return usd_per_m_output(*cell.usd_per_h / kSecondsPerHour / plan.earning_share,
-                            cell.speed->output_tokens_per_s);
+    if (!cell.usd_per_h) return {};
+    return usd_per_m_output(*cell.usd_per_h / kSecondsPerHour / plan.earning_share, output_tokens_per_s);
+}
+
+std::optional<double> usd_per_m_at_speed(const DeploymentPlan& plan, const PlannedCell& cell) {
+    if (!cell.speed) return {};
+    return usd_per_m_at(plan, cell, cell.speed->output_tokens_per_s);
 }
 
 PlannedSpeed at_its_rate(PlannedSpeed speed, const PlannedLengths& lengths) {

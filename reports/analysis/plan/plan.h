@@ -38,7 +38,7 @@ PlannedLengths lengths_of(std::string input, std::string output, const std::vect
 struct SuggestedSettings {
     std::uint64_t max_model_len = 0;  ///< ⌈1.2 × p99 of input and output together⌉
     std::uint64_t max_num_seqs = 0;   ///< sequences at once at the median length, at most the engine's
-    std::uint64_t max_num_batched_tokens = 0;  ///< the engine's, at least the p99 of the input
+    std::uint64_t max_num_batched_tokens = 0;  ///< the engine's
 
     bool operator==(const SuggestedSettings&) const = default;
 };
@@ -148,7 +148,12 @@ void fill_sizes(PlannedCell& cell, const cards::ModelCard& model, const PlannedL
 std::uint64_t replicas_for(const Demand& demand, double load);
 /// So many deployments of a cell with a speed, and their bill if its price is known.
 PlannedFleet fleet_of(const DeploymentPlan& plan, const PlannedCell& cell, std::uint64_t replicas);
-/// The price of a million output tokens at the speed of a cell; nothing without price or speed.
+/// The mean of the demand over the hours: requests per second, or users.
+double mean_load(const Demand& demand);
+/// The price of a million output tokens of one replica at a rate; nothing without a price.
+std::optional<double> usd_per_m_at(const DeploymentPlan& plan, const PlannedCell& cell,
+                                   double output_tokens_per_s);
+/// The same at the speed of the cell; nothing without price or speed.
 std::optional<double> usd_per_m_at_speed(const DeploymentPlan& plan, const PlannedCell& cell);
 /// The speed at a rate of arrivals that a server keeps up with: over time it completes as many requests as
 /// arrive, which the window of one short run shows only roughly.

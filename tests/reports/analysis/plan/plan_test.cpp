@@ -193,7 +193,7 @@ TEST(Plan, SettingsCoverTheRequestsAndNoMore) {
     const SuggestedSettings use =
         suggested_settings(fixed_lengths(), cell, {.sequences = 256, .tokens = 512}, 131072);
     EXPECT_EQ(use.max_model_len, 1320U) << "1.2 × 1100";
-    EXPECT_EQ(use.max_num_batched_tokens, 1000U) << "a whole prompt";
+    EXPECT_EQ(use.max_num_batched_tokens, 512U) << "the prompts of 1,000 tokens take two steps";
     EXPECT_EQ(use.max_num_seqs, 256U);
     EXPECT_EQ(suggested_settings(fixed_lengths(), cell, {}, 1200).max_model_len, 1200U);
 }
