@@ -351,9 +351,13 @@ void require_rate_for_burstiness(const LoadPlan& asked) {
 std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds) {
     constexpr std::uint64_t kFewestSlots = 4;  // rounds of fewer requests are worth less
     std::uint64_t most = kFewestRequests;
-    for (const RequestClass& of : plan.classes)
+    double rate = 0;
+    for (const RequestClass& of : plan.classes) {
         most = std::max(most, rounds * std::max(kFewestSlots, of.concurrency.value_or(0)));
-    return most;
+        rate += of.request_rate.value_or(of.arrivals ? loadgen::arrivals_of(*of.arrivals).rate : 0);
+    }
+    if (!std::isfinite(rate)) return most;
+    return std::max(most, static_cast<std::uint64_t>(std::ceil(rate * kUsualSecondsOfArrivals)));
 }
 
 /// The number of jobs that a generated dataset states (agents:jobs=12), and at least one per slot.

@@ -47,8 +47,12 @@ void require_rate_for_burstiness(const LoadPlan& asked);
 /// The rounds of a run whose length is not given: as many as show that a run is within a limit.
 inline constexpr std::uint64_t kUsualRounds = 20;
 
-/// Returns the number of requests of a run whose length is not given: 100, or `rounds` for each slot of its
-/// largest closed loop, of which at least 4 are counted, if this is more.
+/// The seconds in which the requests of an open loop arrive whose length is not given. A run must be several
+/// times as long as a request: in the first seconds the number in flight grows on every server.
+inline constexpr double kUsualSecondsOfArrivals = 20;
+
+/// Returns the number of requests of a run whose length is not given: the most of 100, `rounds` for each slot
+/// of its largest closed loop, of which at least 4 are counted, and the arrivals of 20 s.
 std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds = kUsualRounds);
 
 /// Gives every class its arrivals and caps in-flight requests in a closed loop. If nothing else ends the run,

@@ -138,6 +138,7 @@ TEST(WithLoad, has_twenty_requests_for_every_slot_unless_they_or_a_duration_are_
     EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}})).stop.requests, 640U);
     EXPECT_EQ(with_load(plan_of({{"concurrency", {"4"}}})).stop.requests, 100U);
     EXPECT_EQ(with_load(plan_of({{"request_rate", {"4"}}})).stop.requests, 100U);
+    EXPECT_EQ(with_load(plan_of({{"request_rate", {"45"}}})).stop.requests, 900U) << "arrivals of 20 s";
     EXPECT_EQ(with_load(plan_of({{"concurrency", {"32"}}, {"num_prompts", {"5"}}})).stop.requests, 5U);
     EXPECT_FALSE(with_load(plan_of({{"duration", {"5s"}}})).stop.requests);
 }
