@@ -7,11 +7,14 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "core/error.h"
+#include "core/evidence/evidence.h"
 #include "core/plan/plan_arguments.h"
 #include "core/plan/plan_fields.h"
+#include "core/result/metrics.h"
 #include "core/result/validity.h"
 #include "reports/files/run_directory.h"
 
@@ -43,6 +46,29 @@ std::vector<Counted> runs_in(const SweepFile& file, const Cell& cell, const fs::
     std::vector<Counted> runs;
     for (auto& [level, run] : longest) runs.push_back(std::move(run));
     return runs;
+}
+
+/// Returns whether the repeats of a level show at 99 % together that they meet a limit: the percentile lies
+/// below the limit by as many independent requests as all of them have. Each must be steady, and within the
+/// limit.
+bool is_met_together(std::span<const Counted> repeats, std::size_t limit) {
+    constexpr double kConfidence = 0.98;  // on one side 99 %
+    double independent = 0;
+    double over = 0;
+    double requests = 0;
+    double p = 0;
+    for (const Counted& run : repeats) {
+        const RunResult& result = run.result;
+        if (!result.window.steady || result.slo.size() <= limit) return false;
+        const SloResult& slo = result.slo[limit];
+        if (slo.verdict == SloVerdict::missed || !slo.n_effective || slo.n == 0) return false;
+        independent += *slo.n_effective;
+        over += static_cast<double>(slo.over);
+        requests += static_cast<double>(slo.n);
+        p = std::max(slo.p, 1 - slo.p);
+    }
+    const auto levels = percentile_levels(p, independent, kConfidence);
+    return levels && 1 - over / requests >= levels->high;
 }
 
 /// Adds the run that would show that the SLOs are met at the level of `run`, which was only within them.
@@ -140,6 +166,13 @@ SweepSearch answer_in(const SweepPlan& plan, const SweepFile& file, const Cell& 
             all = worst_of(all, verdict);
         }
         if (answer.fail) break;
+        const std::span<const Counted> repeats(begin, end);
+        if (shown == Shown::by_all && !is_shown && repeats.size() > 1) {
+            is_shown = true;
+            for (std::size_t limit = 0; limit < slos.size(); ++limit)
+                is_shown =
+                    is_shown && !metric_named(slos[limit].tag)->of_jobs && is_met_together(repeats, limit);
+        }
         if (is_shown) answer.pass = level;
         if (is_shown || all == SloVerdict::met || all == SloVerdict::within) highest = &*std::prev(end);
         begin = end;

@@ -57,6 +57,21 @@ TEST_F(AnswerOfALadder, has_the_run_that_would_show_what_was_only_measured) {
                 ::testing::ThrowsMessage<Error>(HasSubstr("4 is the highest load that was measured within")));
 }
 
+TEST_F(AnswerOfALadder, counts_the_requests_of_all_repeats_together) {
+    PlanTexts texts{{"url", {"sim:llama3-8b-h100-bf16"}},
+                    {"virtual", {"true"}},
+                    {"concurrency", {"8"}},
+                    {"slo", {"ttft_p95:800"}}};
+    plan_ = {.asked = with_dataset(plan_of(texts)), .levels = {8}, .repeats = 8};
+    const reports::SweepFile file = swept(plan_, "ladder");
+    for (const reports::SweepPoint& point : file.points) EXPECT_EQ(point.slo, SloVerdict::within);
+    EXPECT_EQ(answer(file).pass, 8);
+    plan_.repeats = 1;
+    reports::SweepFile once = file;
+    once.points.resize(1);
+    EXPECT_EQ(answer(once).pass, std::nullopt);
+}
+
 TEST_F(AnswerOfALadder, leaves_out_loads_above_one_that_misses) {
     reports::SweepFile file = measured_ladder("tpot_p95:9", "2000");
     std::swap(file.points[1].load, file.points[2].load);  // as if the highest load met the limit again
