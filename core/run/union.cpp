@@ -34,13 +34,14 @@ std::string shown(const std::string& value) {
 
 /// Returns the first difference between two loads: "--isl is '64' and '128'". Empty if there is none.
 std::string difference_of(const Begun& a, const Begun& b) {
-    if (const auto differs = difference(a.plan, b.plan, decides_load))
-        return fmt::format("{} is {} and {}", differs->name, shown(differs->before), shown(differs->after));
     const auto start = [](const Begun& begun) {
         const auto found = begun.plan.find("start_at");
         return found == begun.plan.end() ? std::string() : found->second;
     };
+    // The salt follows from the start, so that this comes first.
     if (start(a) != start(b)) return fmt::format("--start-at is {} and {}", shown(start(a)), shown(start(b)));
+    if (const auto differs = difference(a.plan, b.plan, decides_load))
+        return fmt::format("{} is {} and {}", differs->name, shown(differs->before), shown(differs->after));
     if (a.provenance.version != b.provenance.version)
         return fmt::format("they are of version {} and {}", a.provenance.version, b.provenance.version);
     if (a.workload.fingerprint != b.workload.fingerprint)

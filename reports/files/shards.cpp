@@ -282,11 +282,30 @@ void copy_others(const ReadShards& shards, const fs::path& out) {
     if (answers) answers->close();
 }
 
+/// Returns a command line without an option of a shard and its value, which may be quoted.
+std::string without_option(std::string command, std::string_view option) {
+    for (const char between : {' ', '='}) {
+        const std::string words = fmt::format(" {}{}", option, between);
+        const std::size_t at = command.find(words);
+        if (at == std::string::npos) continue;
+        const std::size_t value = at + words.size();
+        const bool is_quoted = value < command.size() && command[value] == '\'';
+        std::size_t end = command.find(is_quoted ? '\'' : ' ', value + (is_quoted ? 1 : 0));
+        if (end != std::string::npos && is_quoted) ++end;
+        command.erase(at, end == std::string::npos ? end : end - at);
+    }
+    return command;
+}
+
 /// Returns what all shards recorded, with what is known of each, and names those that did not end.
 Recorded joined_records(const ReadShards& shards, std::span<const PlacedRow> order) {
     Recorded joined = union_of(shards.parts, order);
     joined.shards = shards.results;
-    for (const char* const option : {"shard", "out"}) joined.begun.plan.erase(option);
+    for (const char* const option : {"shard", "out"}) {
+        joined.begun.plan.erase(option);
+        std::string& command = joined.begun.provenance.command;
+        command = without_option(std::move(command), fmt::format("--{}", option));
+    }
     for (std::size_t i = 0; i < shards.parts.size(); ++i) {
         const Recorded& own = shards.parts[i].recorded;
         if (own.ended) continue;

@@ -230,6 +230,9 @@ class Scale(Case):
         done = paretoken("merge", *parts, "--out", self.directory / "whole")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("misses the limit", done.stderr)
+        command = run_json(self.directory / "whole")["provenance"]["command"]
+        self.assertNotIn("--shard", command)
+        self.assertIn("--num-prompts 400", command)
         for command in (("gate", "--baseline", parts[0], "--candidate", parts[1]), ("compare", *parts),
                         ("baseline", "save", "x", parts[0], "--store", self.directory / "store")):
             self.fails_clearly(paretoken(*command), 2, "paretoken merge")
