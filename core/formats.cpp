@@ -145,7 +145,14 @@ const NumberFormat* format_of_ggml(int ggml_type) {
 const NumberFormat& number_format(std::string_view name) {
     if (const NumberFormat* format = find_format(name)) return *format;
     std::vector<std::string> names;
-    for (const NumberFormat& format : kFormats) names.emplace_back(format.name);
+    std::string ending;  // formats whose names end so: nvfp4, mxfp4 for fp4
+    for (const NumberFormat& format : kFormats) {
+        names.emplace_back(format.name);
+        if (name.size() >= 3 && format.name.ends_with(normalised(name)))
+            ending += fmt::format("{}{}", ending.empty() ? "" : " or ", format.name);
+    }
+    if (!ending.empty())
+        throw UsageError(fmt::format("unknown number format \"{}\"; did you mean {}?", name, ending));
     for (const FormatAlias& alias : kAliases) names.emplace_back(alias.alias);
     if (const std::string near = nearest(normalised(name), names); !near.empty())
         throw UsageError(fmt::format("unknown number format \"{}\"; did you mean {}?", name, near));

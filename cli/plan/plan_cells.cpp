@@ -81,6 +81,14 @@ struct Ranks {
 /// model.
 std::vector<std::uint32_t> ranks_of_stage(const CellOptions& options, const PlannedGpu& gpu,
                                           const cards::ModelCard& model, const Ranks& of) {
+    if (gpu.count)
+        for (const std::uint32_t ranks : options.tp)
+            if (ranks * of.stages != *gpu.count)
+                throw UsageError(
+                    fmt::format("--gpu {}x{} is {} GPU{}, and --tp {} with {} stage{} takes {}; leave the "
+                                "number or --tp out",
+                                gpu.name, *gpu.count, *gpu.count, *gpu.count == 1 ? "" : "s", ranks,
+                                of.stages, of.stages == 1 ? "" : "s", ranks * of.stages));
     if (!options.tp.empty()) return options.tp;
     if (gpu.count && of.stages > 0 && *gpu.count % of.stages == 0) return {*gpu.count / of.stages};
     if (gpu.count)
@@ -138,6 +146,13 @@ void add_notes(PlannedCell& cell, const std::optional<cards::GpuCard>& gpu) {
                         cell.kv, gpu->title));
 }
 
+std::optional<double> weights_of(const CellOptions& options) {
+    const auto bytes = size_of("--weights-memory", options.weights_memory);
+    if (bytes && !(*bytes > 0))
+        throw UsageError("--weights-memory 0: weights take memory; leave it out if unknown");
+    return bytes;
+}
+
 /// Everything that cells are made from.
 struct CellMaker {
     const CellOptions& options;
@@ -168,7 +183,7 @@ struct CellMaker {
                 .attention_data_parallel = options.attention_dp,
                 .link = link,
                 .batch = batch,
-                .weight_bytes = size_of("--weights-memory", options.weights_memory),
+                .weight_bytes = weights_of(options),
                 .overhead_bytes = size_of("--overhead", options.overhead),
                 .headroom_bytes = size_of("--memory-headroom", options.headroom).value_or(0)};
     }
