@@ -608,7 +608,7 @@ class BadInput(Case):
                 ([*card, "--gpu", "h100", "--tp", 3], ["--tp 3", "32 attention heads"]),
                 ([*card, "--gpu", "h100", "--tp", 0], ["--tp 0"]),
                 ([*card, "--gpu", "h100x2", "--tp", 4], ["--gpu h100-sxmx2 is 2 GPUs", "--tp 4"]),
-                ([*card, "--gpu", "h100", "--weights", "fp4"], ["did you mean nvfp4 or mxfp4?"]),
+                ([*card, "--gpu", "h100", "--weights", "fp4"], ["did you mean mxfp4 or nvfp4?"]),
                 ([*card, "--gpu", "h100", "--weights-memory", "0GiB"], ["--weights-memory 0"]),
                 ([*card, "--gpu", "h100", "--isl", 0], ["--isl"]),
                 ([*card, "--gpu", "h100", "--osl", "-5"], ["--osl"]),
