@@ -69,9 +69,10 @@ void KneeSearch::undecided(const SearchStep& step, double times_enough) {
         return;
     }
     insufficient_.insert(step.level);
-    if (step.confirms) {  // a lower level that passed may be confirmed
+    if (step.confirms) {  // a level that passed far below it may be confirmed; the next ones are as doubtful
+        constexpr double kFarBelow = 1.3;
         doubtful_ = std::max(doubtful_.value_or(0), step.level);
-        passed_.erase(step.level);
+        passed_.erase(passed_.upper_bound(step.level / kFarBelow), passed_.end());
     }
     // A higher level may clearly fail, and is then an upper bound of the knee.
     doubling_ = doubling_ && !passed_.empty();
@@ -108,11 +109,11 @@ void KneeSearch::tell(const StepResult& result) {
     decide();
 }
 
-/// Returns whether only those runs are left that are used to confirm the level that was found: one, or two if
-/// it has not been shown yet that the level meets the SLOs.
+/// Returns whether only those runs are left that are used to confirm the level that was found: one, or three if
+/// it has not been shown yet that the level meets the SLOs, of which the last may confirm a lower level.
 bool KneeSearch::is_last_run() const {
     if (passed_.empty()) return false;
-    const std::uint64_t kept = passed_.rbegin()->second.times_enough > 1 ? 2 : 1;
+    const std::uint64_t kept = passed_.rbegin()->second.times_enough > 1 ? 3 : 1;
     return runs_ + kept >= options_.max_runs;
 }
 
@@ -131,7 +132,7 @@ void KneeSearch::decide() {
     const auto pass = highest_pass();
     if (runs_ >= options_.max_runs)
         return end(fmt::format("{} runs were made, and --max-runs allows no more", runs_));
-    if (pass && is_last_run()) {
+    if (pass && (doubtful_ || is_last_run())) {
         confirm(*pass);
         return;
     }
