@@ -594,7 +594,7 @@ TEST(Join, PricesASimulatedRunOfNoKnownGpuAsTheGpuThatIsNamed) {
     const Configuration priced = build_report({ideal}, options).configurations.front();
     EXPECT_NEAR(priced.points.front().cost->usd_per_m_output, 2 * 3.50 / 3600 * 1e6 / 100, 1e-9);
     EXPECT_THAT(priced.answer, HasSubstr("sim:ideal priced as 2 × h200: $19.44 per million output tokens at "
-                                         "100 tok/s per user (2 × h200 at $7.00 per hour)"));
+                                         "100 tok/s per user, c=1 (2 × h200 at $7.00 per hour)"));
     options.gpu.reset();
     const Configuration c = build_report({ideal}, options).configurations.front();
     EXPECT_FALSE(c.points.front().cost);
@@ -693,9 +693,10 @@ TEST(Join, KeepsOffTheFrontWhatMissesTheSlos) {
 TEST(Join, AnswersInASentence) {
     const ReportModel model = build_report({run(1, 60, 60), run(8, 20, 160)}, cpu_options());
     const Configuration& c = model.configurations.front();
-    EXPECT_THAT(c.answer, StartsWith(c.title + ": $0.174 per million output tokens at 20.0 tok/s per user (2 "
-                                               "CPU cores at $0.100 per hour). At that speed the hardware "
-                                               "could do it for $0."));
+    EXPECT_THAT(c.answer,
+                StartsWith(c.title + ": $0.174 per million output tokens at 20.0 tok/s per user, c=8 (2 "
+                                     "CPU cores at $0.100 per hour). At that speed the hardware "
+                                     "could do it for $0."));
     EXPECT_THAT(c.answer, HasSubstr("Valid, 2 points, 2026-11-21."));
     LoadedRun invalid = run(8, 20, 160);
     invalid.result.validity.verdict = Verdict::invalid;
