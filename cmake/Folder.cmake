@@ -1,6 +1,7 @@
-# paretoken_folder(NAME [PRECOMPILED kind] [COLD] [APART] links…) makes one static library of every .cpp below NAME/ except
+# paretoken_folder(NAME [PRECOMPILED kind] [COLD | SMALL] [APART] links…) makes one static library of every .cpp below NAME/ except
 #   main.cpp. With COLD, release builds compile it with -O1, because the time to compile it matters more than its speed, and
-#   portable builds with -Os, because their size matters. With APART, each source is compiled alone even with PARETOKEN_UNITY=ON.
+#   portable builds with -Os, because their size matters (SMALL: the latter alone). With APART, each source is compiled alone even
+#   with PARETOKEN_UNITY=ON.
 # paretoken_tests(NAMES…) makes one test program per folder of every *_test.cpp below tests/NAME/.
 
 set(paretoken_warnings -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
@@ -86,7 +87,7 @@ function(paretoken_compile_in_groups target apart)
 endfunction()
 
 function(paretoken_folder name)
-    cmake_parse_arguments(PARSE_ARGV 1 folder "COLD;APART" "PRECOMPILED" "")
+    cmake_parse_arguments(PARSE_ARGV 1 folder "COLD;SMALL;APART" "PRECOMPILED" "")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
     add_library(${name} STATIC ${sources})
@@ -96,13 +97,11 @@ function(paretoken_folder name)
         set(folder_PRECOMPILED std)
     endif()
     paretoken_precompiled(${name} ${folder_PRECOMPILED})
-    if(folder_COLD)
-        if(PARETOKEN_PORTABLE)
-            target_compile_options(${name} PRIVATE -Os)
-            set_target_properties(${name} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # they are compiled without -Os
-        else()
-            target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-        endif()
+    if(PARETOKEN_PORTABLE AND (folder_COLD OR folder_SMALL))
+        target_compile_options(${name} PRIVATE -Os)
+        set_target_properties(${name} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # they are compiled without -Os
+    elseif(folder_COLD)
+        target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     endif()
     paretoken_compile_in_groups(${name} ${folder_APART} ${sources})
 endfunction()

@@ -31,16 +31,21 @@ add_library(benchmark::benchmark ALIAS paretoken_benchmark)
 
 # Sources whose speed does not matter are compiled for size, and functions with the same code are kept once, so that the programs
 # stay small (tests/packaging/programs_test.py).
-set(cold core/plan core/run core/text simulator/answers loadgen/scrape loadgen/power datasets/audit)
+set(cold core/plan core/run core/text simulator/answers loadgen/scrape loadgen/power)
 list(TRANSFORM cold REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/\\1/*.cpp")
 file(GLOB_RECURSE cold ${cold})
-file(GLOB cold_files ${CMAKE_SOURCE_DIR}/datasets/*.cpp ${CMAKE_SOURCE_DIR}/simulator/engine/*profile.cpp)
+file(GLOB cold_files ${CMAKE_SOURCE_DIR}/simulator/engine/*profile.cpp)
 list(APPEND cold ${cold_files})
 list(FILTER cold EXCLUDE REGEX "/core/run/union\\.cpp$")  # it looks at every request
-foreach(file cli/main loadgen/probe loadgen/run core/result/alerts core/result/slo core/result/validity simulator/faults simulator/tls)
+foreach(file cli/main core/bytes core/evidence/steadiness core/evidence/unpaired core/formats core/nearest
+             core/record/reported core/result/alerts core/result/slo core/result/validity core/spec loadgen/advice
+             loadgen/http/address loadgen/http/certificate_store loadgen/http/fetch loadgen/http/tls loadgen/http/url
+             loadgen/load/arrival loadgen/load/limits loadgen/load/stop_monitor loadgen/probe loadgen/protocol/model_list
+             loadgen/protocol/tokenize loadgen/route loadgen/run simulator/faults simulator/tls)
     list(APPEND cold ${CMAKE_SOURCE_DIR}/${file}.cpp)
 endforeach()
 set_source_files_properties(${cold} PROPERTIES COMPILE_OPTIONS -Os SKIP_PRECOMPILE_HEADERS ON)
+string(REPLACE -O3 -O2 CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")  # but for the kernels, in CMakeLists.txt
 add_link_options(-fuse-ld=gold -Wl,--icf=safe -Wl,-O2)
 
 # The folders of the build do not appear in the programs, so that two builds from one commit have the same bytes.
