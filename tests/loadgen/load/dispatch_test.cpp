@@ -419,6 +419,7 @@ TEST(Dispatcher, PausesOfAnOpenLoopInWhichNothingIsInFlightEndWithTheNextArrival
         const auto first = starts(d, at(0));
         ASSERT_EQ(first.size(), 1U);
         fan_out(d, first[0], at(20));  // its turns are due 110 ms and 210 ms later
+        EXPECT_TRUE(starts(d, at(20)).empty());
         EXPECT_TRUE(starts(d, at(69)).empty());
         const auto second = starts(d, at(70));
         ASSERT_EQ(second.size(), 1U) << "50 ms after the end, although a job arrives at 1,000 ms";
