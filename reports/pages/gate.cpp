@@ -13,11 +13,13 @@
 namespace paretoken::reports {
 namespace {
 
+constexpr double kMostBrief = 10'000;  // percent
+
 // The narrow columns of the console have percent without a percent sign, and percentage points with a "p".
 
 std::string brief_percent(const GateRow& row, double shift) {
     const double percent_worse = percent_of(row, shift);
-    if (percent_worse > kMostPercent) return fmt::format(">+{:.0f}", kMostPercent);
+    if (percent_worse > kMostBrief) return fmt::format(">+{:.0f}", kMostBrief);
     return std::abs(percent_worse) < 1000 ? fmt::format("{:+.2f}", percent_worse)
                                           : fmt::format("{:+.2g}", percent_worse);
 }
@@ -49,7 +51,7 @@ std::string label_of(const GateRow& row) {
 /// A shift in percent that a gate would show.
 std::string shown_text(double shift, Better better) {
     const double percent = percent_of(shift, better);
-    return percent > kMostPercent ? fmt::format(">{:.0f}", kMostPercent) : significant(percent);
+    return percent > kMostBrief ? fmt::format(">{:.0f}", kMostBrief) : significant(percent);
 }
 
 /// The text escaped for a workflow command.
@@ -77,10 +79,7 @@ std::string gate_console(const GateReport& report, bool verbose) {
              brief_shift(row), brief_interval(row), brief_limit(row),
              row.verdict == GateVerdict::inconclusive ? "?" : std::string(name_of(row.verdict))});
     if (verbose) text += text_of(table, 2);
-    for (const GateRow& row : report.rows)
-        if (row.verdict != GateVerdict::pass)
-            if (const std::string open = open_text(row, report.design); !open.empty())
-                text += paragraph(fmt::format("{}: {}", row.title, open), 2);
+    for (const OpenText& open : open_texts(report)) text += paragraph(open.metrics + ": " + open.text, 2);
     text += paragraph(design_text(report), 2);
     for (const std::string& note : report.notes) text += paragraph(note, 2);
     if (!report.checklist.empty()) text += "\n" + paragraph("before a rollout", 2);

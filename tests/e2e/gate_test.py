@@ -47,7 +47,7 @@ class Gate(Case):
     def test_an_equal_candidate_passes_and_a_better_one_is_called_so(self):
         self.gate(0, SERVER)
         self.assertEqual(gate_json(self.out)["verdict"], "pass")
-        self.assertIn("better", self.gate(0, SERVER + "?weight_bytes_per_s=3e12", "--overwrite").stdout)
+        self.assertIn("Better: ", self.gate(0, SERVER + "?weight_bytes_per_s=3e12", "--overwrite").stdout)
 
     def test_a_noisy_comparison_is_inconclusive_and_tells_what_would_decide(self):
         done = self.gate(5, SERVER + "?jitter=.8", "--max-pairs", 3, "--policy", self.policy({"metrics": [

@@ -1,6 +1,7 @@
 #include "reports/analysis/gate/decision.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,6 +21,7 @@
 #include "reports/analysis/gate/reported_policy.h"
 #include "reports/analysis/gate/run_values.h"
 #include "reports/analysis/gate/why.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {
@@ -96,6 +98,7 @@ struct Finding {
     std::optional<Shift> cautious = {};
     std::optional<SetDifference> sets = {};  ///< for sides that were measured separately
     double p_fail = 1;
+    std::optional<double> at_most = {};  ///< one-sided upper bound of the shift at this look
     bool passes = false;
     std::string reason = {};
 };
@@ -106,9 +109,12 @@ Finding found_of_shift(const Shift& shift, const Shift& cautious, double limit, 
     if (better == Better::neither) {  // a change in either direction counts
         found.p_fail = std::min(1.0, 2 * std::min(p_above(cautious, limit), p_below(cautious, -limit)));
         found.passes = p_below(shift, limit) <= beta && p_above(shift, -limit) <= beta;
+        const Shift opposite{-shift.mean, shift.standard_error, shift.degrees_of_freedom};
+        found.at_most = std::max(upper_bound(shift, beta), upper_bound(opposite, beta));
     } else {
         found.p_fail = p_above(cautious, limit);
         found.passes = p_below(shift, limit) <= beta;
+        found.at_most = upper_bound(shift, beta);
     }
     return found;
 }
@@ -201,8 +207,9 @@ Finding found_in_sets(const GateInput& input, const Values& values, std::uint64_
     const auto known = std::accumulate(before.begin(), before.end(), std::size_t{0},
                                        [](std::size_t n, const Session& of) { return n + of.size(); });
     if (known < 3 || after.size() < 3)
-        return {.reason = fmt::format("the baseline has {} values and the candidate {}; 3 of each are needed",
-                                      known, after.size())};
+        return {.reason =
+                    fmt::format("the baseline has {} value{} and the candidate {}; 3 of each are needed",
+                                known, known == 1 ? "" : "s", after.size())};
     const SetDifference sets = set_difference(before, after, is_one_session(input));
     const Shift shift = shift_of(sets, between.measured, after.size());
     Finding found =
@@ -410,6 +417,7 @@ bool has_counts(const GateQuantity& quantity, const GateInput& input, std::vecto
 std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
                               std::vector<std::string>& notes) {
     std::vector<Judged> judged;
+    std::vector<std::string> unmeasured;
     for (const GateMetric& metric : policy.metrics) {
         Judged one{.metric = metric,
                    .quantity = quantity_named(metric.name),
@@ -424,21 +432,28 @@ std::vector<Judged> judged_of(const GatePolicy& policy, const GateInput& input,
         row.tolerance = metric.tolerance;
         row.floor = metric.floor;
         if (is_share(one.quantity.kind)) {
-            if (!has_counts(one.quantity, input, notes)) continue;
+            const std::size_t known = notes.size();
+            if (!has_counts(one.quantity, input, notes)) {
+                if (notes.size() == known) unmeasured.push_back(metric.name);
+                continue;
+            }
             row.points = true;
             row.limit = metric.tolerance;
         } else {
             one.values = values_of(one.quantity, input);
             if (!is_known(one.values.baseline) && !is_known(one.values.candidate)) {
-                if (!metric.optional)
-                    notes.push_back(
-                        fmt::format("{} was measured on neither side and is left out.", metric.name));
+                unmeasured.push_back(metric.name);
                 continue;
             }
             row.limit = limit_of(metric, one.quantity, typical(one.values.baseline));
         }
         judged.push_back(std::move(one));
     }
+    if (!unmeasured.empty())
+        notes.push_back(
+            fmt::format("{} of the {} metrics of the policy are judged. Not measured on either "
+                        "side: {}.",
+                        judged.size(), policy.metrics.size(), fmt::join(unmeasured, ", ")));
     return judged;
 }
 
@@ -477,11 +492,13 @@ void describe(Judged& judged, const GateInput& input, const Finding& found, std:
     row.candidate = typical(candidate_part(input, judged.values.candidate, pairs));
     row.shift.reset();
     row.ci95.reset();
+    if (!found.shift) row.at_most.reset();
     row.detectable.reset();
     row.pairs_to_decide.reset();
     if (!found.shift) return;
     row.shift = found.shift->mean;
     row.ci95 = interval_of(*found.shift);
+    row.at_most = std::min(row.at_most.value_or(kInfinity), *found.at_most);
     row.detectable = detectable_shift(found.cautious.value_or(*found.shift), row.limit, errors);
     if (row.verdict != GateVerdict::inconclusive || input.design == GateDesign::within_runs) return;
     if (input.design == GateDesign::stored) {
@@ -537,25 +554,78 @@ std::optional<bool> shown_in(const GateQuantity& quantity, const GateLimit& limi
     return std::nullopt;
 }
 
-GateRow row_of(const GateLimit& limit, std::span<const GateRun> runs) {
+/// The factor by which the requests of a run must probably grow until it certifies a limit: the median over
+/// the runs that do not. Nothing if it is not known.
+std::optional<double> times_enough(const GateQuantity& quantity, const GateLimit& limit,
+                                   std::span<const GateRun> runs) {
+    if (quantity.kind != GateKind::percentile || !quantity.request_class.empty()) return std::nullopt;
+    std::vector<double> factors;
+    for (const GateRun& run : runs) {
+        if (shown_in(quantity, limit, run.result)) continue;
+        if (const auto times = paretoken::times_enough(
+                run.result, {.tag = quantity.key, .limit = limit.limit, .p = quantity.p}))
+            factors.push_back(*times);
+    }
+    if (factors.empty()) return std::nullopt;
+    std::ranges::sort(factors);
+    const double median = percentile(factors, .5);
+    return median > 1 ? std::optional(median) : std::nullopt;
+}
+
+/// A number of requests rounded up to two digits.
+std::uint64_t rounded_up(double requests) {
+    const double unit = std::pow(10, std::max(0.0, std::floor(std::log10(requests)) - 1));
+    return static_cast<std::uint64_t>(std::ceil(requests / unit) * unit);
+}
+
+/// The value of the row in words: "39.2 ms".
+std::string amount_of(const GateRow& row, double value) {
+    if (row.unit == "s") return number_text(value * 1e3) + " ms";
+    if (row.unit == "ratio") return percent_text(value);
+    return fmt::format("{} {}", number_text(value), row.unit);
+}
+
+/// Compares the baseline's value with a limit: "; the baseline misses it, too (38.9 ms)".
+std::string baseline_text(const GateRow& row, const GateLimit& limit) {
+    if (!row.baseline) return "";
+    const bool misses = limit.at_most ? *row.baseline > limit.limit : *row.baseline < limit.limit;
+    return fmt::format("; the baseline {} ({})", misses ? "misses it, too" : "is within it",
+                       amount_of(row, *row.baseline));
+}
+
+GateRow row_of(const GateLimit& limit, const GateInput& input) {
     const GateQuantity quantity = quantity_named(limit.name);
     GateRow row{.metric = text_of(limit), .title = "Limit " + text_of(limit), .unit = quantity.unit};
     row.limit = limit.limit;
     std::size_t passed = 0;
     std::size_t missed = 0;
-    std::vector<GateValue> values;
-    for (const GateRun& run : runs) {
+    const Values values = values_of(quantity, input);
+    for (const GateRun& run : input.candidate) {
         const auto shown = shown_in(quantity, limit, run.result);
         passed += shown == true ? 1 : 0;
         missed += shown == false ? 1 : 0;
-        values.push_back(value_of(quantity, run.result));
     }
-    row.candidate = typical(values);
-    if (missed > 0)
+    row.baseline = typical(values.baseline);
+    row.candidate = typical(values.candidate);
+    const std::size_t runs = input.candidate.size();
+    const std::string value = row.candidate ? amount_of(row, *row.candidate) : "no value";
+    if (missed > 0) {
         row.verdict = GateVerdict::fail;
-    else if (passed == runs.size())
+        row.reason =
+            fmt::format("{}, missed in {} of {} runs{}", value, missed, runs, baseline_text(row, limit));
+    } else if (passed == runs) {
         row.verdict = GateVerdict::pass;
-    row.reason = fmt::format("certified in {} of {} runs, missed in {}", passed, runs.size(), missed);
+        row.reason = fmt::format("{}, certified in {} of {} runs", value, passed, runs);
+    } else {
+        row.reason = fmt::format("{}, certified in {} of {} runs and missed in none", value, passed, runs);
+        if (const auto times = times_enough(quantity, limit, input.candidate))
+            row.reason += fmt::format(
+                "; about {} requests in each run (--num-prompts) would decide it",
+                grouped(rounded_up(*times *
+                                   static_cast<double>(input.candidate.front().result.counts.requests))));
+        else
+            row.reason += "; longer runs (--num-prompts or --duration) would decide it";
+    }
     return row;
 }
 
@@ -679,7 +749,7 @@ GateReport decided(const GatePolicy& policy, const GateInput& input) {
     }
     for (Judged& one : judged) report.rows.push_back(std::move(one.row));
     report.runs = run_notes_of(input.baseline, input.candidate, report.rows);
-    for (const GateLimit& limit : policy.limits) report.rows.push_back(row_of(limit, input.candidate));
+    for (const GateLimit& limit : policy.limits) report.rows.push_back(row_of(limit, input));
     report.verdict = overall(report.rows);
     report.conditions = conditions_of(input.baseline, input.candidate);
     const std::vector<std::string> notes = notes_on(input, policy.day_spread);

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "core/text/number_text.h"
 #include "reports/analysis/gate/words.h"
 #include "reports/document/table.h"
 
@@ -22,40 +24,66 @@ Tone tone_of(GateVerdict verdict) {
     return Tone::warning;
 }
 
-Notice reason_of(const GateReport& report) {
-    std::string text = report.why;
-    if (text.empty()) {
-        switch (report.verdict) {
-            case GateVerdict::pass:
-                text = "The data would have shown a shift beyond every tolerance, and there is none.";
-                break;
-            case GateVerdict::fail:
-                text = "The combination of metrics that became worse does not point to a likely cause.";
-                break;
-            case GateVerdict::inconclusive:
-                text = "The data neither shows a shift beyond a tolerance nor excludes one.";
-                break;
-        }
+/// What a verdict says if there is no likely cause.
+std::string meaning_of(const GateReport& report) {
+    const auto has = [&](bool limit, GateVerdict verdict) {
+        return std::ranges::any_of(report.rows, [&](const GateRow& row) {
+            return is_limit(row) == limit && row.verdict == verdict;
+        });
+    };
+    const bool has_bounds =
+        std::ranges::any_of(report.rows, [](const GateRow& row) { return row.at_most.has_value(); });
+    std::string excluded =
+        has_bounds
+            ? fmt::format(
+                  "A change for the worse beyond the tolerance is excluded for each metric that has an "
+                  "interval (probability of error: at most {} each).",
+                  percent_text(report.policy.beta))
+            : "No metric is worse than its tolerance allows.";
+    switch (report.verdict) {
+        case GateVerdict::pass:
+            return excluded;
+        case GateVerdict::fail:
+            if (has(false, GateVerdict::fail))
+                return "The combination of metrics that became worse does not point to a likely cause.";
+            if (has(false, GateVerdict::inconclusive))
+                return "A limit is missed. No metric is known to be worse than its tolerance allows.";
+            return "Only a limit is missed. " + excluded;
+        case GateVerdict::inconclusive:
+            break;
     }
-    return {.text = std::move(text),
+    if (!has(false, GateVerdict::inconclusive) && !report.rows.empty())
+        return "Only a limit is undecided. " + excluded;
+    return "For the undecided metrics, the data neither shows a change beyond the tolerance nor excludes "
+           "one.";
+}
+
+Notice reason_of(const GateReport& report) {
+    return {.text = report.why.empty() ? meaning_of(report) : report.why,
             .code = std::string(name_of(report.verdict)),
             .tone = tone_of(report.verdict),
             .evidence = design_text(report)};
 }
 
-/// The shifts in units of the limit of each metric, because the metrics have different limits.
+/// The shifts in units of the limit of each metric, because the metrics have different limits. The interval
+/// of a metric that passed ends at the bound by which it did, which the limit includes.
 IntervalChart shifts_of(const GateReport& report) {
     IntervalChart chart{
         .title = "Shift of each metric",
-        .what = "The shift with its 95 % interval, in units of what is tolerated. Worse is to the right.",
+        .what =
+            "The shift with its 95 % interval, in units of what is tolerated. Worse is to the right. The "
+            "interval of a metric that passed ends at the bound that decided this (\"at most\").",
         .limit = "tolerance"};
     for (const GateRow& row : report.rows) {
         if (is_limit(row) || !row.shift || !row.ci95 || !(row.limit > 0) || !std::isfinite(row.limit))
             continue;
+        const bool passed = row.verdict == GateVerdict::pass && row.at_most;
+        const double high =
+            passed ? std::max(*row.shift, std::min(row.ci95->high, *row.at_most)) : row.ci95->high;
         chart.rows.push_back({.name = row.metric,
                               .text = shift_text(row),
                               .at = *row.shift / row.limit,
-                              .interval = {row.ci95->low / row.limit, row.ci95->high / row.limit},
+                              .interval = {row.ci95->low / row.limit, high / row.limit},
                               .tone = tone_of(row.verdict)});
     }
     return chart;
@@ -67,12 +95,13 @@ Table table_of_rows(const GateReport& report) {
                  {"candidate"},
                  {"worse by"},
                  {"95 %, %"},
+                 {"at most, %"},
                  {"tolerance, %"},
                  {"verdict", Align::left}},
                 {}};
     for (const GateRow& row : report.rows)
         table.rows.push_back({title_of(row), value_text(row, row.baseline), value_text(row, row.candidate),
-                              shift_text(row), interval_text(row), tolerance_text(row),
+                              shift_text(row), interval_text(row), bound_text(row), tolerance_text(row),
                               std::string(name_of(row.verdict))});
     return table;
 }
@@ -80,12 +109,10 @@ Table table_of_rows(const GateReport& report) {
 /// What is said of the metrics that did not pass.
 Notices open_rows(const GateReport& report) {
     Notices notices;
-    for (const GateRow& row : report.rows)
-        if (row.verdict != GateVerdict::pass)
-            if (std::string open = open_text(row, report.design); !open.empty())
-                notices.items.push_back({.text = row.title + ": " + std::move(open),
-                                         .code = std::string(name_of(row.verdict)),
-                                         .tone = tone_of(row.verdict)});
+    for (const OpenText& open : open_texts(report))
+        notices.items.push_back({.text = open.metrics + ": " + open.text,
+                                 .code = std::string(name_of(open.verdict)),
+                                 .tone = tone_of(open.verdict)});
     return notices;
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <vector>
 
@@ -29,9 +30,16 @@ bool is_worse(const GateRow& row) {
 }
 
 /// Whether a row passed, or is undecided and its whole 95 % interval is within the limit.
-bool is_not_worse(const GateRow& row) {
+bool is_within_limit(const GateRow& row) {
     return row.verdict == GateVerdict::pass ||
            (row.verdict == GateVerdict::inconclusive && row.ci95 && row.ci95->high < row.limit);
+}
+
+/// Whether a row that is within its limit is nevertheless worse: its whole 95 % interval lies above a tenth
+/// of the limit.
+bool is_slightly_worse(const GateRow& row) {
+    constexpr double kWorthNaming = .1;
+    return row.ci95 && row.ci95->low > kWorthNaming * row.limit;
 }
 
 bool worse(std::span<const GateRow> rows, std::string_view name) {
@@ -41,9 +49,10 @@ bool worse(std::span<const GateRow> rows, std::string_view name) {
 
 /// What the gate found about several metrics of one kind.
 enum class Found : std::uint8_t {
-    worse,      ///< at least one of them is worse (is_worse())
-    not_worse,  ///< none of them is worse (is_not_worse())
-    undecided,  ///< none is worse, and at least one is undecided
+    worse,      ///< at least one of them is worse than its limit (is_worse())
+    slightly,   ///< all are within their limits, and at least one is slightly worse
+    not_worse,  ///< all are within their limits, and none is slightly worse
+    undecided,  ///< none is worse than its limit, and at least one is undecided
     not_judged  ///< the policy has none of them, or none was measured
 };
 
@@ -54,8 +63,10 @@ Found found_of(std::span<const GateRow> rows, std::initializer_list<std::string_
         if (row == nullptr) continue;
         // A percentile without a value lies among failures, which say nothing about the speed.
         if (is_worse(*row) && row->shift) return Found::worse;
-        if (!is_not_worse(*row))
+        if (!is_within_limit(*row))
             found = Found::undecided;
+        else if (is_slightly_worse(*row) && found != Found::undecided)
+            found = Found::slightly;
         else if (found == Found::not_judged)
             found = Found::not_worse;
     }
@@ -72,15 +83,19 @@ Found itl_of(std::span<const GateRow> rows) {
 
 /// Returns the end of the sentence "TTFT is worse and ITL …".
 std::string_view predicate(Found found) {
-    constexpr std::array<std::string_view, 4> kPredicates{"is worse", "is not", "is undecided",
-                                                          "is not judged"};
+    constexpr std::array<std::string_view, 5> kPredicates{"is worse", "is not beyond its tolerance", "is not",
+                                                          "is undecided", "is not judged"};
     return kPredicates[static_cast<std::size_t>(found)];
 }
 
 /// Returns whether a metric is better by more than its limit, and chance does not explain it.
+bool is_improved(const GateRow& row) {
+    return row.shift && row.ci95 && *row.shift < -row.limit && row.ci95->high < 0;
+}
+
 bool improved(std::span<const GateRow> rows, std::string_view name) {
     const GateRow* const row = row_named(rows, name);
-    return row != nullptr && row->shift && row->ci95 && *row->shift < -row->limit && row->ci95->high < 0;
+    return row != nullptr && is_improved(*row);
 }
 
 std::optional<double> mean_figure(const std::vector<GateRun>& runs, std::string_view key) {
@@ -148,12 +163,12 @@ std::optional<double> mean_queue_s(const std::vector<GateRun>& runs) {
     return *waiting / *rate;
 }
 
-std::optional<double> mean_ttft_s(const std::vector<GateRun>& runs) {
+std::optional<double> mean_metric(const std::vector<GateRun>& runs, std::string_view key) {
     double sum = 0;
     for (const GateRun& run : runs) {
-        const MetricSummary* const ttft = run.result.metric("ttft_s");
-        if (ttft == nullptr || !ttft->mean) return std::nullopt;
-        sum += *ttft->mean;
+        const MetricSummary* const metric = run.result.metric(key);
+        if (metric == nullptr || !metric->mean) return std::nullopt;
+        sum += *metric->mean;
     }
     if (runs.empty()) return std::nullopt;
     return sum / static_cast<double>(runs.size());
@@ -165,8 +180,8 @@ std::string longer_queue(const GateInput& input) {
     constexpr double kMostOfIt = .5;
     const auto before = mean_queue_s(input.baseline);
     const auto after = mean_queue_s(input.candidate);
-    const auto ttft_before = mean_ttft_s(input.baseline);
-    const auto ttft_after = mean_ttft_s(input.candidate);
+    const auto ttft_before = mean_metric(input.baseline, "ttft_s");
+    const auto ttft_after = mean_metric(input.candidate, "ttft_s");
     if (!before || !after || !ttft_before || !ttft_after || *ttft_after <= *ttft_before) return "";
     if (*after - *before < kMostOfIt * (*ttft_after - *ttft_before)) return "";
     return fmt::format("requests wait {} ms in the queue on average, and {} ms in the baseline",
@@ -190,19 +205,27 @@ std::string servers_say(const GateInput& input) {
     return text.empty() ? "" : fmt::format(" The servers' own metrics: {}.", text);
 }
 
+constexpr std::string_view kCauseOfTtft =
+    "the prefill, the queue before it, or a lower rate of prefix-cache hits. Compare chunked prefill, the "
+    "number of slots, and the size of the cache.";
+constexpr std::string_view kCauseOfItl =
+    "the decode step, a larger batch, or preemption. Compare the formats of weights and KV cache, the "
+    "kernels, the batch size, and the size of the KV cache.";
+constexpr std::string_view kCauseOfBoth =
+    "the whole server is slower. Compare its load, its clocks (power and heat) and what else runs there.";
+
 /// Returns the cause that a worse metric points to if the other metric is known not to be worse. If that is
 /// unknown, the text says what follows in each case.
 std::string reason_of_one(std::string_view metric, std::string_view other, Found other_is,
                           std::string_view cause, std::string_view cause_of_both) {
-    if (other_is == Found::not_worse)
-        return fmt::format("{} is worse and {} is not: the cause is {}", metric, other, cause);
+    if (other_is == Found::not_worse || other_is == Found::slightly)
+        return fmt::format("{} is worse and {} {}: the cause is {}", metric, other, predicate(other_is),
+                           cause);
     return fmt::format("{} is worse and {} {}: if only {} is worse, the cause is {} If {} is worse too, {}",
                        metric, other, predicate(other_is), metric, cause, other, cause_of_both);
 }
 
 std::string latency_reason(std::span<const GateRow> rows, const GateInput& input) {
-    constexpr std::string_view kWholeServer =
-        "the whole server is slower. Compare its load, its clocks (power and heat) and what else runs there.";
     const Found ttft = ttft_of(rows);
     const Found itl = itl_of(rows);
     const std::string hits = lost_hits(input);
@@ -215,24 +238,16 @@ std::string latency_reason(std::span<const GateRow> rows, const GateInput& input
         return itl == Found::worse ? fmt::format("TTFT and ITL are worse: {}.", hits)
                                    : fmt::format("TTFT is worse and ITL {}: {}.", predicate(itl), hits);
     if (ttft == Found::worse && itl == Found::worse)
-        return fmt::format("TTFT and ITL are both worse: {}", kWholeServer);
+        return fmt::format("TTFT and ITL are both worse: {}", kCauseOfBoth);
     if (ttft == Found::worse && itl == Found::not_worse && improved(rows, "itl_p50"))
         return "TTFT is worse and ITL is better: requests wait longer in a queue before they are served, and "
                "fewer are served at once. Compare the number of slots and the batch size.";
-    if (ttft == Found::worse)
-        return reason_of_one("TTFT", "ITL", itl,
-                             "the prefill, the queue before it, or a lower rate of prefix-cache hits. "
-                             "Compare chunked prefill, the number of slots, and the size of the cache.",
-                             kWholeServer);
+    if (ttft == Found::worse) return reason_of_one("TTFT", "ITL", itl, kCauseOfTtft, kCauseOfBoth);
     if (itl == Found::worse && ttft == Found::not_worse && improved(rows, "ttft_p50"))
         return "ITL is worse and TTFT is better: more requests are served at once, and each decode step "
                "serves a larger batch. Compare the number of slots and the batch size. If this is intended, "
                "give ITL a larger tolerance in the policy.";
-    if (itl == Found::worse)
-        return reason_of_one("ITL", "TTFT", ttft,
-                             "the decode step, a larger batch, or preemption. Compare the formats of weights "
-                             "and KV cache, the kernels, the batch size, and the size of the KV cache.",
-                             kWholeServer);
+    if (itl == Found::worse) return reason_of_one("ITL", "TTFT", ttft, kCauseOfItl, kCauseOfBoth);
     return "";
 }
 
@@ -242,6 +257,53 @@ std::string latency_predicates(std::span<const GateRow> rows) {
     const Found itl = itl_of(rows);
     if (ttft == Found::not_worse && itl == Found::not_worse) return "neither TTFT nor ITL is";
     return fmt::format("TTFT {} and ITL {}", predicate(ttft), predicate(itl));
+}
+
+/// The mean time of a request in seconds: TTFT and the time of its output tokens, of which there are
+/// `tokens`.
+struct RequestTime {
+    double ttft_s = 0;
+    double decode_s = 0;
+
+    double sum() const { return ttft_s + decode_s; }
+};
+
+std::optional<RequestTime> request_time(const std::vector<GateRun>& runs, double tokens) {
+    const auto ttft = mean_metric(runs, "ttft_s");
+    const auto per_token = mean_metric(runs, "tpot_s");
+    if (!ttft || !per_token || !(*ttft + *per_token > 0)) return std::nullopt;
+    return RequestTime{*ttft, *per_token * std::max(0.0, tokens - 1)};
+}
+
+/// Returns a text such as "ITL is 3 % worse on average, which its tolerance allows, and this explains why
+/// throughput is 2.9 % worse: the cause is …", if TTFT and ITL explain at least half of what throughput or
+/// E2E lost. Empty otherwise, and for the throughput of an open loop, which is that of its arrivals.
+std::string explained_reason(std::span<const GateRow> rows, const GateInput& input) {
+    constexpr double kMostOfIt = .5;
+    constexpr double kPart = .25;
+    const bool is_throughput = worse(rows, "output_tokens_per_s");
+    const GateRow* const lost = row_named(rows, is_throughput ? "output_tokens_per_s" : "e2e_p50");
+    const auto tokens = mean_metric(input.baseline, "output_tokens_tok");
+    if (lost == nullptr || !is_worse(*lost) || !lost->shift || !tokens) return "";
+    if (is_throughput && input.baseline.front().result.open_loop()) return "";
+    const auto before = request_time(input.baseline, *tokens);
+    const auto after = request_time(input.candidate, *tokens);
+    if (!before || !after || std::log(after->sum() / before->sum()) < kMostOfIt * *lost->shift) return "";
+    std::string what;
+    bool allowed = true;
+    std::string_view cause;
+    const auto add = [&](std::string_view name, double then, double now, Found found, std::string_view of) {
+        if (now - then < kPart * (after->sum() - before->sum())) return;
+        cause = what.empty() ? of : kCauseOfBoth;
+        what += fmt::format("{}{} is {} % worse", what.empty() ? "" : " and ", name,
+                            number_text(100 * (now / then - 1)));
+        allowed = allowed && (found == Found::slightly || found == Found::not_worse);
+    };
+    add("TTFT", before->ttft_s, after->ttft_s, ttft_of(rows), kCauseOfTtft);
+    add("ITL", before->decode_s, after->decode_s, itl_of(rows), kCauseOfItl);
+    return fmt::format("{} on average{}, and this explains why {} is {}: {}{}", what,
+                       allowed ? ", which the tolerance allows" : "", is_throughput ? "throughput" : "E2E",
+                       amount_text(*lost, *lost->shift), cause == kCauseOfBoth ? "" : "the cause is ", cause);
 }
 
 std::string other_reason(std::span<const GateRow> rows, const GateInput& input) {
@@ -262,6 +324,7 @@ std::string other_reason(std::span<const GateRow> rows, const GateInput& input) 
                                          : "the server pauses, for example because of preemption or because "
                                            "it computes other prompts between decode steps");
     }
+    if (std::string explained = explained_reason(rows, input); !explained.empty()) return explained;
     if (worse(rows, "output_tokens_per_s"))
         return fmt::format(
             "Throughput is worse, but {}: requests may start later. Compare the delays before sending and "
@@ -270,98 +333,171 @@ std::string other_reason(std::span<const GateRow> rows, const GateInput& input) 
     return "";
 }
 
-std::string change_text(const GateRow& row) {
-    if (row.points)
-        return fmt::format("from {:.3g} % to {:.3g} %", row.baseline.value_or(0) * 100,
-                           row.candidate.value_or(0) * 100);
-    if (!row.shift) return row.reason;
-    const Better better = quantity_named(row.metric).better;
-    const bool either = better == Better::neither;
-    const double percent = percent_of(*row.shift, better);
-    std::string text = fmt::format("{} % {}", number_text(either ? std::abs(percent) : percent),
-                                   !either ? "worse" : (percent < 0 ? "lower" : "higher"));
-    if (row.ci95)
-        text += fmt::format(" (95 % interval of the change: {:.3g} to {:.3g} %; tolerance: {:.3g} %)",
-                            percent_of(row.ci95->low, better), percent_of(row.ci95->high, better),
-                            row.tolerance * 100);
-    return text;
+bool is_undecided(const GateRow& row) {
+    return row.verdict == GateVerdict::inconclusive;
+}
+
+/// Returns " Better: Output tokens (50 % higher), Time to first token, p50 (99 % lower)."; empty if nothing
+/// is better by more than its tolerance.
+std::string better_text(std::span<const GateRow> rows) {
+    constexpr std::size_t kMostNamed = 3;
+    std::string text;
+    std::size_t n = 0;
+    for (const GateRow& row : rows) {
+        if (!is_improved(row) || n++ >= kMostNamed) continue;
+        text += fmt::format("{}{} ({})", text.empty() ? " Better: " : ", ", row.title,
+                            amount_text(row, *row.shift));
+    }
+    if (n > kMostNamed) text += fmt::format(" and {} more", n - kMostNamed);
+    return text.empty() ? "" : text + ".";
+}
+
+/// Returns whether the baseline is beyond a limit on the candidate, too.
+bool baseline_misses(const GateRow& limit) {
+    if (!limit.baseline) return false;
+    return limit.metric.find('<') != std::string::npos ? *limit.baseline > limit.limit
+                                                       : *limit.baseline < limit.limit;
+}
+
+/// Returns the advice behind a fail.
+std::string_view advice_on(std::span<const GateRow> rows) {
+    if (std::ranges::all_of(rows, [](const GateRow& row) {
+            return row.verdict != GateVerdict::fail || (is_limit(row) && baseline_misses(row));
+        }))
+        return "The limit asks for more than the baseline reaches: change the load, the servers or the "
+               "limit.";
+    return "Do not roll out the candidate; find the cause first.";
 }
 
 std::string failed_headline(const GateReport& report) {
-    std::string text = "FAIL:";
     std::size_t failed = 0;
     const GateRow* first = nullptr;  // a policy begins with what matters most
     const GateRow* worst = nullptr;
+    bool among_failures = false;
     for (const GateRow& row : report.rows) {
         if (row.verdict != GateVerdict::fail) continue;
         ++failed;
         if (first == nullptr) first = &row;
-        if (worst == nullptr || row.shift.value_or(1e9) > worst->shift.value_or(1e9)) worst = &row;
+        if (row.shift && (worst == nullptr || *row.shift > *worst->shift)) worst = &row;
+        among_failures = among_failures || (!row.shift && !is_limit(row));
     }
-    if (worst == nullptr) return "FAIL";
+    if (first == nullptr) return "FAIL";
     if (const GateRow* const failures = row_named(report.rows, "failures");
-        failures != nullptr && failures->verdict == GateVerdict::fail && !worst->shift)
+        failures != nullptr && failures->verdict == GateVerdict::fail && among_failures)
         first = worst = failures;  // the percentile lies among them
-    text += fmt::format(" {}: {}", first->title, change_text(*first));
+    std::string text = fmt::format("FAIL: {}: {}", first->title, change_text(*first));
     if (failed > 1)
         text += fmt::format("; {} more {} failed", failed - 1, failed == 2 ? "metric has" : "metrics have");
-    if (worst != first) text += fmt::format(", and {} most: {}", worst->title, shift_text(*worst));
-    return text + ". Do not roll out the candidate; find the cause first.";
+    if (worst != nullptr && worst != first)
+        text += fmt::format(", and {} most: {}", worst->title, amount_text(*worst, *worst->shift));
+    return fmt::format("{}.{} {}", text, better_text(report.rows), advice_on(report.rows));
 }
 
-std::string undecided_headline(const GateReport& report) {
+/// Returns what the data of a report with undecided metrics shows: the metrics that are probably worse, the
+/// one of which the most is known to be worse in comparison with its tolerance first; or, if there is none,
+/// the metric that could be the worst.
+std::string shown_text(const GateReport& report) {
+    constexpr std::size_t kMostNamed = 3;
+    std::vector<const GateRow*> worse;
+    const GateRow* widest = nullptr;
+    std::size_t undecided = 0;
+    for (const GateRow& row : report.rows) {
+        if (!is_undecided(row)) continue;
+        ++undecided;
+        if (is_limit(row) || !row.shift || !row.ci95) continue;
+        if (row.ci95->low > 0) worse.push_back(&row);
+        if (widest == nullptr || row.ci95->high / row.limit > widest->ci95->high / widest->limit)
+            widest = &row;
+    }
+    std::ranges::stable_sort(worse, std::greater{},
+                             [](const GateRow* row) { return row->ci95->low / row->limit; });
+    const std::string counted = fmt::format("{} of {} metrics {} undecided", undecided, report.rows.size(),
+                                            undecided == 1 ? "is" : "are");
+    if (worse.empty() && widest != nullptr)
+        return fmt::format("{}, and none is clearly worse. The least certain one is {}: {}.", counted,
+                           widest->title, change_text(*widest));
+    if (worse.empty()) return counted + ".";
+    std::string text = fmt::format("{}: probably {}.", worse.front()->title, change_text(*worse.front()));
+    for (std::size_t i = 1; i < std::min(worse.size(), kMostNamed); ++i)
+        text += fmt::format("{}{} ({})", i == 1 ? " Probably worse, too: " : ", ", worse[i]->title,
+                            amount_text(*worse[i], *worse[i]->shift));
+    if (worse.size() > kMostNamed) text += fmt::format(" and {} more", worse.size() - kMostNamed);
+    if (worse.size() > 1) text += ".";
+    return fmt::format("{} {}.", text, counted);
+}
+
+/// Returns the number of runs that a side lacks until two sets can be compared.
+std::size_t missing_runs(const GateReport& report, bool of_candidate) {
+    constexpr std::ptrdiff_t kFewest = 3;
+    const auto runs = std::ranges::count(report.runs, of_candidate, &GateRunNote::of_candidate);
+    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, kFewest - runs));
+}
+
+/// Returns which data would decide the undecided metrics.
+std::string missing_text(const GateReport& report) {
+    if (report.design == GateDesign::within_runs)
+        return "Longer runs (--num-prompts), or three runs of each side, would decide.";
+    if (report.design == GateDesign::two_sets) {
+        const std::size_t before = missing_runs(report, false);
+        const std::size_t after = missing_runs(report, true);
+        if (before + after > 0)
+            return fmt::format(
+                "3 runs of each side are needed: measure {} more of the baseline and {} more of "
+                "the candidate{}.",
+                before, after, before == 2 && after == 2 ? ", or compare single runs with --within-run" : "");
+    }
     std::uint64_t pairs = 0;
     std::vector<std::string> unnumbered;  // undecided metrics without a number of pairs
-    std::size_t undecided = 0;
-    const GateRow* widest = nullptr;
+    std::size_t numbered = 0;
     for (const GateRow& row : report.rows) {
-        if (row.verdict != GateVerdict::inconclusive) continue;
-        ++undecided;
-        if (row.pairs_to_decide)
-            pairs = std::max(pairs, *row.pairs_to_decide);
-        else
+        if (!is_undecided(row) || is_limit(row)) continue;
+        if (!row.pairs_to_decide) {
             unnumbered.push_back(row.title);
-        if (widest == nullptr || row.detectable.value_or(0) > widest->detectable.value_or(0)) widest = &row;
+            continue;
+        }
+        ++numbered;
+        pairs = std::max(pairs, *row.pairs_to_decide);
     }
-    if (widest == nullptr) return "INCONCLUSIVE: nothing could be compared.";
-    if (only_limits_are_undecided(report))
-        return fmt::format(
-            "INCONCLUSIVE: {}: {}. Each run must certify it, and more pairs do not help: make the runs "
-            "longer (--num-prompts or --duration).",
-            widest->title, widest->reason);
-    if (undecided == 1 && widest->metric == "quality")
-        return fmt::format(
-            "INCONCLUSIVE: {} fell {}, which {} questions cannot distinguish from chance: ask more of them "
-            "(--probe).",
-            widest->title, change_text(*widest), widest->samples);
-    std::string text = fmt::format("INCONCLUSIVE: {} of {} metrics {} undecided.", undecided,
-                                   report.rows.size(), undecided == 1 ? "is" : "are");
-    text += widest->detectable
-                ? fmt::format(" The least certain one is {}: {}.", widest->title,
-                              detectable_text(*widest->detectable, quantity_named(widest->metric).better))
-                : fmt::format(" The first of them is {}.", widest->title);
     const bool stored = report.design == GateDesign::stored;
     const std::string_view counted = stored ? "runs of the candidate" : "pairs";
     if (unnumbered.empty())
-        return text + fmt::format(" About {} {} would decide (--max-pairs {}).", pairs, counted, pairs);
+        return fmt::format("About {} {} would decide (--max-pairs {}).", pairs, counted, pairs);
     constexpr std::size_t kMostNamed = 3;
     const std::size_t without = unnumbered.size();
     unnumbered.resize(std::min(without, kMostNamed));
     std::string names = fmt::format("{}", fmt::join(unnumbered, ", "));
     if (without > kMostNamed) names += fmt::format(" and {} more", without - kMostNamed);
     const std::string_view these = without == 1 ? "this metric" : "these metrics";
-    text += stored ? fmt::format(
-                         " More runs of the candidate do not decide {}: the stored runs are too few. "
-                         "Store more, measure both sides in pairs, or give {} a larger tolerance.",
-                         names, these)
-                   : fmt::format(
-                         " The number of pairs that would decide is unknown or above 1000 for {}: "
-                         "measure more or longer runs, or give {} a larger tolerance.",
-                         names, these);
-    if (pairs > 0)
+    std::string text = stored ? fmt::format(
+                                    "More runs of the candidate do not decide {}: the stored runs are too "
+                                    "few. Store more, measure both sides in pairs, or give {} a larger "
+                                    "tolerance.",
+                                    names, these)
+                              : fmt::format(
+                                    "The number of pairs that would decide is unknown or above 1000 for "
+                                    "{}: measure more or longer runs, or give {} a larger tolerance.",
+                                    names, these);
+    if (numbered > 0)
         text += fmt::format(" About {} {} would decide the other undecided {}.", pairs, counted,
-                            undecided - without == 1 ? "metric" : "metrics");
+                            numbered == 1 ? "metric" : "metrics");
     return text;
+}
+
+std::string undecided_headline(const GateReport& report) {
+    const auto undecided = std::ranges::count_if(report.rows, is_undecided);
+    const auto first = std::ranges::find_if(report.rows, is_undecided);
+    if (undecided == 0) return "INCONCLUSIVE: nothing could be compared.";
+    if (only_limits_are_undecided(report))
+        return fmt::format(
+            "INCONCLUSIVE: {}: {}. Each run must certify the limit, and more pairs do not help.",
+            first->title, first->reason);
+    if (undecided == 1 && first->metric == "quality")
+        return fmt::format(
+            "INCONCLUSIVE: {} fell {}, which {} questions cannot distinguish from chance: ask more of them "
+            "(--probe).",
+            first->title, change_text(*first), first->samples);
+    return fmt::format("INCONCLUSIVE: {}{} {}", shown_text(report), better_text(report.rows),
+                       missing_text(report));
 }
 
 /// Returns the row whose shift is the largest part of what is tolerated; null if no row has a shift.
@@ -390,11 +526,6 @@ std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
     return latency;
 }
 
-// If the verdict is fail, the line names the worst metric and its change. If it is inconclusive, it names the
-// undecided metric with the largest detectable shift, gives the number of undecided metrics unless only
-// limits or only the quality are undecided, and names metrics of which the number of pairs that would decide
-// is unknown. If it is pass, it gives the number of metrics that became better by more than their limits, if
-// there are any, and the metric that is the nearest to its tolerance.
 std::string headline_of(const GateReport& report) {
     switch (report.verdict) {
         case GateVerdict::fail:
@@ -404,18 +535,15 @@ std::string headline_of(const GateReport& report) {
         case GateVerdict::pass:
             break;
     }
-    const auto better = std::ranges::count_if(report.rows, [](const GateRow& row) {
-        return row.ci95 && row.ci95->high < 0 && row.shift && *row.shift < -row.limit;
-    });
-    std::string text =
-        fmt::format("PASS: none of {} metrics is worse than its tolerance allows", report.rows.size());
-    if (better > 0) text += fmt::format(", and {} {} better", better, better == 1 ? "is" : "are");
-    if (const GateRow* const nearest = nearest_to_tolerance(report.rows))
-        text += fmt::format(". The nearest to its tolerance is {}: {}, tolerated are {}", nearest->title,
-                            shift_text(*nearest),
+    std::string text = fmt::format("PASS: none of {} metrics is worse than its tolerance allows.{}",
+                                   report.rows.size(), better_text(report.rows));
+    if (const GateRow* const nearest = nearest_to_tolerance(report.rows);
+        nearest != nullptr && *nearest->shift > 0)
+        text += fmt::format(" The nearest to its tolerance is {}: {}, tolerated are {}.", nearest->title,
+                            amount_text(*nearest, *nearest->shift),
                             nearest->points ? tolerance_text(*nearest)
                                             : fmt::format("{:.3g} %", percent_of(*nearest, nearest->limit)));
-    return text + ". Roll out.";
+    return text + " Roll out.";
 }
 
 }  // namespace paretoken::reports

@@ -12,8 +12,8 @@ namespace paretoken::reports {
 /// passed, or an interval within it. Empty if no row failed, or no cause can be derived.
 std::string why_of(std::span<const GateRow> rows, const GateInput& input);
 
-/// The first line of a report: the verdict, the metric that decided it, and what to do next. Only verdict,
-/// rows and the policy's limits are used; they must be set.
+/// The first line of a report: the verdict, the metrics that decided it, what became better, and what to do
+/// next. Everything but `headline` and the fields that a caller sets later (names, checklist) must be set.
 std::string headline_of(const GateReport& report);
 
 }  // namespace paretoken::reports

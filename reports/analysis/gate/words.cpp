@@ -1,8 +1,11 @@
 #include "reports/analysis/gate/words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/text/number_text.h"
 #include "reports/document/table.h"
@@ -10,10 +13,43 @@
 namespace paretoken::reports {
 namespace {
 
+constexpr double kMostTimes = 1000;
+constexpr double kSmallPart = .01;  // a smaller part of the baseline is written as such a part
+
 std::string signed_percent(const GateRow& row, double shift) {
     const double percent_worse = percent_of(row, shift);
-    if (percent_worse > kMostPercent) return fmt::format(">+{:.0f}", kMostPercent);
+    if (percent_worse > kMostTimes * 100) return fmt::format(">×{:.0f}", kMostTimes);
+    if (percent_worse > kMostPercent) return "×" + number_text(1 + percent_worse / 100);
     return (percent_worse < 0 ? "" : "+") + number_text(percent_worse);
+}
+
+/// The candidate's value ÷ the baseline's at this shift of a row that is no share.
+double ratio_of(const GateRow& row, double shift) {
+    return std::exp(quantity_named(row.metric).better == Better::higher ? -shift : shift);
+}
+
+/// "160", or "more than 1000" for a larger ratio than this.
+std::string times_text(double ratio) {
+    return ratio > kMostTimes ? fmt::format("more than {:.0f}", kMostTimes) : number_text(ratio);
+}
+
+/// A difference of shares: "0.5 points".
+std::string points_text(double difference) {
+    const std::string number = number_text(100 * difference);
+    return number + (number == "1" ? " point" : " points");
+}
+
+/// The 95 % interval in the unit of amount_text(): "6.7 to 11.6 %".
+std::string amounts_text(const GateRow& row) {
+    const double ratio = ratio_of(row, *row.shift);
+    double low = ratio_of(row, row.ci95->low);
+    double high = ratio_of(row, row.ci95->high);
+    if (low > high) std::swap(low, high);
+    if (100 * (ratio - 1) > kMostPercent)
+        return fmt::format("{} to {} times", times_text(low), times_text(high));
+    if (ratio < kSmallPart) return fmt::format("{} to {} %", number_text(100 * low), number_text(100 * high));
+    return fmt::format("{} to {} %", number_text(percent_of(row, row.ci95->low)),
+                       number_text(percent_of(row, row.ci95->high)));
 }
 
 }  // namespace
@@ -36,14 +72,41 @@ std::string title_of(const GateRow& row) {
     return fmt::format("{}, {}", row.title, row.unit);
 }
 
+std::string amount_text(const GateRow& row, double shift) {
+    const Better better = quantity_named(row.metric).better;
+    const bool is_lower = better == Better::higher ? shift > 0 : shift < 0;
+    const std::string_view direction = shift >= 0 && better != Better::neither ? "worse"
+                                       : is_lower                              ? "lower"
+                                                                               : "higher";
+    if (row.points) return fmt::format("{} {}", points_text(std::abs(shift)), direction);
+    const double ratio = ratio_of(row, shift);
+    if (100 * (ratio - 1) > kMostPercent)
+        return fmt::format("{} times as {}", times_text(ratio), is_time(row) ? "long" : "high");
+    if (ratio < kSmallPart) return fmt::format("{} % of the baseline", number_text(100 * ratio));
+    return fmt::format("{} % {}", number_text(std::abs(percent_of(row, shift))), direction);
+}
+
+std::string change_text(const GateRow& row) {
+    if (row.points)
+        return fmt::format("from {} % to {} %", number_text(row.baseline.value_or(0) * 100),
+                           number_text(row.candidate.value_or(0) * 100));
+    if (!row.shift) return row.reason;
+    std::string text = amount_text(row, *row.shift);
+    if (row.ci95)
+        text += fmt::format(" (95 % interval of the change: {}; tolerance: {:.3g} %)", amounts_text(row),
+                            percent_of(row, row.limit));
+    return text;
+}
+
 std::string value_text(const GateRow& row, const std::optional<double>& value) {
     return significant(value, is_time(row) ? 1e3 : row.unit == "ratio" ? 100 : 1, 4);
 }
 
 std::string shift_text(const GateRow& row) {
     if (!row.shift) return "–";
-    if (row.points) return fmt::format("{:+.2g} points", *row.shift * 100);
-    return signed_percent(row, *row.shift) + " %";
+    if (row.points) return (*row.shift < 0 ? "" : "+") + points_text(*row.shift);
+    const std::string text = signed_percent(row, *row.shift);
+    return percent_of(row, *row.shift) > kMostPercent ? text : text + " %";
 }
 
 std::string interval_text(const GateRow& row) {
@@ -51,9 +114,13 @@ std::string interval_text(const GateRow& row) {
     return fmt::format("{} to {}", signed_percent(row, row.ci95->low), signed_percent(row, row.ci95->high));
 }
 
+std::string bound_text(const GateRow& row) {
+    return row.at_most ? signed_percent(row, *row.at_most) : "–";
+}
+
 std::string tolerance_text(const GateRow& row) {
     if (is_limit(row)) return "";
-    if (row.points) return fmt::format("{:.3g} points", row.tolerance * 100);
+    if (row.points) return points_text(row.tolerance);
     if (row.floor > 0 && percent_of(row, row.limit) > row.tolerance * 100 + 1e-9)
         return fmt::format("{:.3g} (the least change that matters)", percent_of(row, row.limit));
     return fmt::format("{:.3g}", row.tolerance * 100);
@@ -68,6 +135,32 @@ std::string open_text(const GateRow& row, GateDesign design) {
         add(fmt::format("about {} {} would decide", *row.pairs_to_decide,
                         design == GateDesign::stored ? "runs of the candidate" : "pairs"));
     return text;
+}
+
+std::vector<OpenText> open_texts(const GateReport& report) {
+    constexpr std::size_t kMostNamed = 3;
+    std::vector<OpenText> open;
+    std::vector<std::vector<std::string>> titles;
+    for (const GateRow& row : report.rows) {
+        if (row.verdict == GateVerdict::pass) continue;
+        const std::string text = open_text(row, report.design);
+        if (text.empty()) continue;
+        const auto same = std::ranges::find_if(
+            open, [&](const OpenText& other) { return other.text == text && other.verdict == row.verdict; });
+        const auto at = static_cast<std::size_t>(same - open.begin());
+        if (same == open.end()) {
+            open.push_back({.metrics = "", .text = text, .verdict = row.verdict});
+            titles.emplace_back();
+        }
+        titles[at].push_back(row.title);
+    }
+    for (std::size_t i = 0; i < open.size(); ++i) {
+        const std::size_t all = titles[i].size();
+        titles[i].resize(std::min(all, kMostNamed));
+        open[i].metrics = fmt::format("{}", fmt::join(titles[i], "; "));
+        if (all > kMostNamed) open[i].metrics += fmt::format(" and {} more", all - kMostNamed);
+    }
+    return open;
 }
 
 std::string design_text(const GateReport& report) {
@@ -87,12 +180,9 @@ std::string design_text(const GateReport& report) {
 }
 
 std::string line_of(const GateReport& report, const GateRow& row) {
-    std::string text = fmt::format("{}: {}", row.title, shift_text(row));
-    if (row.ci95)
-        text +=
-            fmt::format(" (95 % interval: {} %; tolerance: {} %)", interval_text(row), tolerance_text(row));
-    if (const std::string open = open_text(row, report.design); !open.empty()) text += "; " + open;
-    return text;
+    const std::string open = open_text(row, report.design);
+    if (!row.shift) return fmt::format("{}: {}", row.title, open);
+    return fmt::format("{}: {}{}{}", row.title, change_text(row), open.empty() ? "" : "; ", open);
 }
 
 }  // namespace paretoken::reports

@@ -21,6 +21,7 @@ void fields(auto& a, Is<GateRow> auto& v) {
     a.required("verdict", v.verdict);
     PARETOKEN_FIELDS(a, v, tolerance, floor, points, baseline, candidate, shift);
     a("shift_ci95", v.ci95);
+    a("shift_at_most", v.at_most);
     PARETOKEN_FIELDS(a, v, limit, p_fail, decided_at);
     a("detectable_shift", v.detectable);
     PARETOKEN_FIELDS(a, v, pairs_to_decide, samples);

@@ -62,11 +62,32 @@ TEST(GateConsole, says_of_an_open_verdict_what_would_close_it) {
     EXPECT_THAT(text, HasSubstr("this data would have"));
 }
 
+TEST(GateConsole, says_once_what_is_the_same_of_several_metrics) {
+    GateReport report{.verdict = GateVerdict::inconclusive, .design = GateDesign::two_sets};
+    for (const char* title : {"A", "B", "C", "D"})
+        report.rows.push_back({.metric = "ttft_p50", .title = title, .unit = "s", .reason = "too few runs"});
+    EXPECT_THAT(gate_console(report, false), HasSubstr("  A; B; C and 1 more: too few runs\n"));
+}
+
+TEST(GateMarkdown, says_of_a_pass_what_is_excluded_and_draws_no_interval_beyond_the_bound) {
+    GateReport report = report_of_pairs({});
+    ASSERT_EQ(report.verdict, GateVerdict::pass);
+    GateRow& row = report.rows[1];
+    row.ci95->high = 2 * row.limit;
+    row.at_most = .9 * row.limit;
+    const std::string text = markdown_of(report);
+    EXPECT_THAT(text, HasSubstr("beyond the tolerance is excluded for each metric that has an interval "
+                                "(probability of error: at most 5 % each)"));
+    EXPECT_THAT(text, HasSubstr("| at most, % |"));
+    const std::size_t line = text.find("\nttft_p50 ");
+    EXPECT_EQ(text.substr(line + 1, text.find('\n', line + 1) - line - 1).back(), '!');
+}
+
 TEST(GateConsole, prints_no_figures_beyond_a_hundredfold_change) {
     GateReport report = report_of_pairs({}, .1);
     for (GateRow& row : report.rows) row.ci95 = Interval{-.5, 18.9};
     EXPECT_THAT(gate_console(report, true), AllOf(HasSubstr(">+10000"), Not(HasSubstr("e+"))));
-    EXPECT_THAT(markdown_of(report), AllOf(HasSubstr("to >+10000"), Not(HasSubstr("e+"))));
+    EXPECT_THAT(markdown_of(report), AllOf(HasSubstr("to >×1000"), Not(HasSubstr("e+"))));
 }
 
 TEST(GateMarkdown, has_a_row_and_a_drawn_interval_per_metric_and_escapes_names) {
@@ -118,7 +139,7 @@ TEST(GateJunit, counts_failures_and_open_metrics_and_escapes_what_it_holds) {
 
 TEST(GateAnnotations, are_an_error_per_failed_metric_on_one_line_with_its_escapes) {
     const std::string text = gate_annotations(report_of_pairs({{"ttft", 1.4}}));
-    EXPECT_THAT(text, StartsWith("::error title=paretoken gate::Time to first token, p50: +"));
+    EXPECT_THAT(text, StartsWith("::error title=paretoken gate::Time to first token, p50: 4"));
     EXPECT_THAT(text, HasSubstr(" %25"));
     EXPECT_THAT(text, Not(HasSubstr(" % ")));
     EXPECT_THAT(gate_annotations(report_of_pairs({})), StartsWith("::notice"));

@@ -62,7 +62,7 @@ TEST(Gate, fails_what_is_worse_and_names_it_with_its_interval_and_what_it_points
     EXPECT_THAT(report.headline, HasSubstr("FAIL"));
     EXPECT_THAT(report.headline, HasSubstr("Output tokens: 9"));  // 1 − 1 ÷ 1.1 = 9.1 %
     EXPECT_THAT(report.headline, HasSubstr("% worse"));
-    EXPECT_THAT(report.headline, HasSubstr("and Inter-token latency, p50 most: +1"));
+    EXPECT_THAT(report.headline, HasSubstr("and Inter-token latency, p50 most: 1"));
     EXPECT_THAT(report.why, HasSubstr("ITL is worse and TTFT is not"));
 }
 
@@ -71,7 +71,7 @@ TEST(Gate, counts_lower_throughput_and_higher_latency_as_worse_and_the_opposite_
     EXPECT_EQ(report.verdict, GateVerdict::pass);
     EXPECT_LT(row(report, "output_tokens_per_s").shift.value(), 0);
     EXPECT_LT(row(report, "ttft_p50").shift.value(), 0);
-    EXPECT_THAT(report.headline, HasSubstr("better"));
+    EXPECT_THAT(report.headline, HasSubstr("Better: Output tokens ("));
     EXPECT_THAT(report.headline, HasSubstr("The nearest to its tolerance is "));
 }
 
@@ -84,6 +84,28 @@ TEST(Gate, says_by_how_many_percent_of_the_baseline_a_metric_is_worse) {
     GatePolicy policy;
     policy.metrics = {{.name = "output_tokens_per_s", .tolerance = 1.5}};
     EXPECT_THROW(check(policy), UsageError) << "a speed cannot fall by more than 100 %";
+}
+
+TEST(Gate, has_a_bound_of_each_shift_that_agrees_with_the_verdict) {
+    for (const double noise : {.004, .03, .12})
+        for (const double ttft : {.9, 1., 1.04, 1.2})
+            for (const GateRow& r : report_of(pairs_of(16, {{"ttft", ttft}}, noise)).rows)
+                if (r.at_most && r.verdict != GateVerdict::fail)
+                    EXPECT_EQ(r.verdict == GateVerdict::pass, *r.at_most <= r.limit) << r.metric << noise;
+}
+
+TEST(Gate, of_a_missed_limit_has_the_values_of_both_sides) {
+    GatePolicy policy = default_policy();
+    policy.limits = {parse_limit("ttft_p95<100ms")};
+    const GateReport both = report_of(pairs_of(16, {}, 0), policy);
+    EXPECT_THAT(both.headline, HasSubstr("FAIL: Limit ttft_p95<100ms: 320 ms, missed in 16 of 16 runs; the "
+                                         "baseline misses it, too (320 ms). The limit asks for more than"));
+    policy.limits = {parse_limit("ttft_p95<330ms")};
+    const GateReport one = report_of(pairs_of(16, {{"ttft", 2}}, 0), policy);
+    EXPECT_THAT(one.rows.back().reason,
+                HasSubstr("640 ms, missed in 16 of 16 runs; the baseline is within it"));
+    EXPECT_THAT(one.headline, HasSubstr("Do not roll out"));
+    EXPECT_THAT(one.headline, Not(HasSubstr("–")));
 }
 
 TEST(Gate, names_no_figure_for_a_shift_that_data_of_three_pairs_cannot_show) {
@@ -99,7 +121,7 @@ TEST(Gate, is_inconclusive_when_the_noise_is_too_large_and_tells_what_would_deci
     EXPECT_EQ(throughput.verdict, GateVerdict::inconclusive);
     EXPECT_GT(throughput.detectable.value(), std::log(1.05));
     EXPECT_THAT(report.headline, HasSubstr("INCONCLUSIVE"));
-    EXPECT_THAT(report.headline, HasSubstr("this data would have shown"));
+    EXPECT_THAT(report.headline, HasSubstr("metrics are undecided"));
 }
 
 TEST(Gate, detects_less_the_smaller_the_part_of_the_errors_is_that_its_last_look_holds) {
@@ -193,7 +215,8 @@ TEST(Gate, leaves_out_what_neither_side_measured) {
             std::erase_if(run.result.metrics, [](const MetricSummary& m) { return m.key == "itl_s"; });
     const GateReport report = report_of(input);
     EXPECT_EQ(report.verdict, GateVerdict::pass);
-    EXPECT_THAT(report.notes, Contains(HasSubstr("itl_p50 was measured on neither side")));
+    EXPECT_THAT(report.notes, Contains(AllOf(HasSubstr(" of the 14 metrics of the policy are judged."),
+                                             HasSubstr("either side: itl_p50, goodput_ratio, quality"))));
     EXPECT_THROW((void)row(report, "goodput_ratio"), std::out_of_range);
 }
 
@@ -258,6 +281,7 @@ TEST(Gate, of_two_sets_says_that_drift_cannot_be_excluded_and_needs_three_runs_a
     const GateReport few = report_of(input);
     EXPECT_EQ(few.verdict, GateVerdict::inconclusive);
     EXPECT_THAT(row(few, "ttft_p50").reason, HasSubstr("3 of each are needed"));
+    EXPECT_THAT(few.headline, HasSubstr("measure 0 more of the baseline and 1 more of the candidate"));
 }
 
 TEST(Gate, says_if_the_prefix_caches_of_its_sides_were_not_equally_warm) {
@@ -297,7 +321,8 @@ TEST(Gate, needs_longer_runs_and_not_more_pairs_where_only_a_limit_is_undecided)
     const GateReport report = report_of(pairs_of(16, {}, 0), policy);
     EXPECT_EQ(report.verdict, GateVerdict::inconclusive);
     EXPECT_TRUE(only_limits_are_undecided(report));
-    EXPECT_THAT(report.headline, HasSubstr("make the runs longer"));
+    EXPECT_THAT(report.headline, HasSubstr("would decide it. Each run must certify the limit"));
+    EXPECT_THAT(report.headline, HasSubstr("320 ms, certified in 0 of "));
     policy.limits = {parse_limit("ttft_p95<400ms")};
     EXPECT_FALSE(only_limits_are_undecided(report_of(pairs_of(16, {}, 0), policy)));
 }

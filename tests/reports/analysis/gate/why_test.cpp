@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace paretoken::reports {
@@ -132,6 +134,58 @@ TEST(GateWhy, of_ttft_is_the_queue_if_it_became_longer_by_most_of_what_ttft_did)
               HasSubstr("; the prefix cache held 50 % of the prompt tokens in the baseline and 40 %")));
 }
 
+GateInput latencies(double ttft_s, double tpot_s) {
+    GateInput input{.baseline = std::vector<GateRun>(1), .candidate = std::vector<GateRun>(1)};
+    const auto set = [](GateRun& run, const char* key, double mean) {
+        MetricSummary& metric = run.result.metrics.emplace_back();
+        metric.key = key;
+        metric.mean = mean;
+    };
+    for (auto* run : {&input.baseline[0], &input.candidate[0]}) set(*run, "output_tokens_tok", 101);
+    set(input.baseline[0], "ttft_s", .1);
+    set(input.baseline[0], "tpot_s", .01);
+    set(input.candidate[0], "ttft_s", ttft_s);
+    set(input.candidate[0], "tpot_s", tpot_s);
+    return input;
+}
+
+/// A row that passed and is nevertheless certainly worse, with a limit of 5 %.
+GateRow slightly_worse(const char* metric) {
+    GateRow of = row(metric, kPass);
+    of.shift = .03;
+    of.ci95 = Interval{.029, .031};
+    return of;
+}
+
+TEST(GateWhy, of_throughput_names_the_latency_that_explains_it_within_its_tolerance) {
+    GateRow throughput = row("output_tokens_per_s", kFail);
+    throughput.shift = .0277;
+    const auto why_of_latencies = [&](double ttft_s, double tpot_s, const std::vector<GateRow>& others) {
+        std::vector<GateRow> rows{throughput};
+        rows.insert(rows.end(), others.begin(), others.end());
+        return why_of(rows, latencies(ttft_s, tpot_s));
+    };
+    const std::vector<GateRow> itl{row("ttft_p50", kPass), slightly_worse("itl_p50")};
+    EXPECT_THAT(why_of_latencies(.1, .0103, itl),
+                StartsWith("ITL is 3 % worse on average, which the tolerance allows, and this explains why "
+                           "throughput is 2.73 % worse: the cause is the decode step"));
+    EXPECT_THAT(why_of_latencies(.13, .01, {slightly_worse("ttft_p50"), row("itl_p50", kPass)}),
+                StartsWith("TTFT is 30 % worse on average, which the tolerance allows"));
+    EXPECT_THAT(why_of_latencies(.12, .0102, itl),
+                AllOf(HasSubstr("TTFT is 20 % worse and ITL is 2 % worse"), HasSubstr(": the whole server")));
+    EXPECT_THAT(why_of_latencies(.1, .0101, itl),
+                StartsWith("Throughput is worse, but TTFT is not and ITL is not beyond its tolerance"))
+        << "1 % explains less than half of it";
+    throughput.metric = "e2e_p50";
+    EXPECT_THAT(why_of_latencies(.1, .0103, itl), HasSubstr("explains why E2E is 2.81 % worse"));
+}
+
+TEST(GateWhy, says_of_a_metric_that_is_slightly_worse_that_it_is_not_beyond_its_tolerance) {
+    EXPECT_THAT(
+        why({row("itl_p50", kFail), slightly_worse("ttft_p50")}),
+        StartsWith("ITL is worse and TTFT is not beyond its tolerance: the cause is the decode step"));
+}
+
 TEST(GateWhy, of_throughput_says_what_is_known_of_ttft_and_itl) {
     EXPECT_THAT(why({row("output_tokens_per_s", kFail), row("ttft_p50", kPass), row("itl_p50", kPass)}),
                 StartsWith("Throughput is worse, but neither TTFT nor ITL is: requests may start later"));
@@ -154,9 +208,74 @@ TEST(GateHeadline, names_the_undecided_metrics_whose_number_of_pairs_is_unknown)
                                                "runs, or give these metrics a larger tolerance."));
 }
 
+/// The headline of a report with these rows.
+std::string headline(GateVerdict verdict, std::vector<GateRow> rows) {
+    return headline_of({.verdict = verdict, .rows = std::move(rows)});
+}
+
+GateRow with_interval(const char* metric, GateVerdict verdict, double low, double high, double limit = .05) {
+    GateRow of = row(metric, verdict);
+    of.limit = limit;
+    of.shift = (low + high) / 2;
+    of.ci95 = Interval{low, high};
+    of.pairs_to_decide = 12;
+    return of;
+}
+
+TEST(GateHeadline, of_an_undecided_gate_begins_with_what_is_probably_worse) {
+    const std::vector rows{with_interval("e2e_p50", kUndecided, -.2, .3),
+                           with_interval("itl_p50", kUndecided, .01, .08),
+                           with_interval("ttft_p95", kUndecided, .065, .11),
+                           with_interval("output_tokens_per_s", kPass, -.45, -.35)};
+    EXPECT_THAT(
+        headline(kUndecided, rows),
+        StartsWith("INCONCLUSIVE: ttft_p95: probably 9.14 % worse (95 % interval of the change: 6.72 to "
+                   "11.6 %; tolerance: 5.13 %). Probably worse, too: itl_p50 (4.6 % worse). 3 of 4 "
+                   "metrics are undecided. Better: output_tokens_per_s (49.2 % higher). About 12 pairs"));
+    EXPECT_THAT(headline(kUndecided, {rows[0], rows[3]}),
+                StartsWith("INCONCLUSIVE: 1 of 2 metrics is undecided, and none is clearly worse. The least "
+                           "certain one is e2e_p50: 5.13 % worse (95 % interval"));
+}
+
+TEST(GateHeadline, of_a_fail_names_what_became_better_and_large_changes_as_multiples) {
+    const double by = std::log(160.);
+    EXPECT_THAT(
+        headline(kFail, {with_interval("ttft_p50", kFail, by - .1, by + .1),
+                         with_interval("output_tokens_per_s", kFail, by - .1, by + .1),
+                         with_interval("e2e_p50", kPass, -by - .1, -by + .1),
+                         with_interval("itl_p50", kPass, -.03, -.01)}),
+        AllOf(StartsWith("FAIL: ttft_p50: 160 times as long (95 % interval of the change: 145 to 177 "
+                         "times; tolerance: 5.13 %); 1 more metric has failed"),
+              HasSubstr(" Better: e2e_p50 (0.625 % of the baseline). Do not"), Not(HasSubstr("itl_p50"))));
+    EXPECT_THAT(headline(kFail, {with_interval("output_tokens_per_s", kFail, by - .1, by + .1)}),
+                StartsWith("FAIL: output_tokens_per_s: 0.625 % of the baseline (95 % interval of the change: "
+                           "0.566 to 0.691 %"));
+}
+
+TEST(GateHeadline, of_a_pass_names_what_became_better_with_its_figure) {
+    EXPECT_EQ(
+        headline(kPass,
+                 {with_interval("ttft_p50", kPass, -.8, -.6), with_interval("itl_p50", kPass, .01, .03)}),
+        "PASS: none of 2 metrics is worse than its tolerance allows. Better: ttft_p50 (50.3 % lower). The "
+        "nearest to its tolerance is itl_p50: 2.02 % worse, tolerated are 5.13 %. Roll out.");
+}
+
+TEST(GateHeadline, of_sets_with_too_few_runs_says_how_many_are_missing) {
+    GateReport report{.rows = {row("ttft_p50", kUndecided)}, .design = GateDesign::two_sets};
+    report.rows[0].shift = {};
+    report.rows[0].ci95 = {};
+    report.runs = {{.of_candidate = false}, {.of_candidate = true}};
+    EXPECT_THAT(headline_of(report),
+                EndsWith("3 runs of each side are needed: measure 2 more of the baseline and 2 more of the "
+                         "candidate, or compare single runs with --within-run."));
+}
+
 TEST(GateHeadline, names_at_most_three_metrics_whose_number_of_pairs_is_unknown) {
     GateReport report;
-    for (const char* metric : {"a", "b", "c", "d", "e"}) report.rows.push_back(row(metric, kUndecided));
+    for (const char* title : {"a", "b", "c", "d", "e"}) {
+        report.rows.push_back(row("itl_p50", kUndecided));
+        report.rows.back().title = title;
+    }
     EXPECT_THAT(headline_of(report), HasSubstr("above 1000 for a, b, c and 2 more: measure"));
 }
 
