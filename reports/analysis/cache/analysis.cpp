@@ -211,10 +211,19 @@ double missed_share(std::span<const CacheSample> samples) {
     return all > 0 ? missed / all : 0;
 }
 
-/// Whether the times are exact enough to show that the warm arm saved less than half of the time of its
-/// repeated tokens. The time of tokens is the difference between the cold arms of the longest and the
-/// shortest prefix.
-bool saved_nothing(const CacheLevel& level) {
+/// How far the times of the longest warm prompts lie above the middle between the cold ones of the longest
+/// and of the shortest prefix: above 0, the cache saved less than half of the time of its tokens.
+struct SavingTest {
+    bool tokens_take_time = false;  ///< whether the longest cold prompts surely take longer than the shortest
+    double above_middle_s = 0;
+    double margin_s = 0;  ///< distance from `above_middle_s` to the lower end of its 95 % interval
+
+    bool saved_nothing() const { return tokens_take_time && above_middle_s > margin_s; }
+};
+
+/// Returns nothing if there are no warm prompts, only one length, or too few samples. The interval of a sum
+/// of medians follows from the intervals of these (Zou and Donner 2008).
+std::optional<SavingTest> saving_test(const CacheLevel& level) {
     const CacheArm* const warm = find(level, "warm");
     const CacheArm* const cold = find(level, "cold");
     const CacheArm* shortest = nullptr;
@@ -222,10 +231,32 @@ bool saved_nothing(const CacheLevel& level) {
         if (arm.arm == "cold" && (shortest == nullptr || arm.prefix < shortest->prefix)) shortest = &arm;
     if (warm == nullptr || cold == nullptr || shortest == cold || !warm->ttft_p50_ci95 ||
         !cold->ttft_p50_ci95 || !shortest->ttft_p50_ci95)
-        return false;
-    const double least_taken = cold->ttft_p50_ci95->low - shortest->ttft_p50_ci95->high;
-    const double most_saved = cold->ttft_p50_ci95->high - warm->ttft_p50_ci95->low;
-    return least_taken > 0 && most_saved < kHalf * least_taken;
+        return std::nullopt;
+    const auto below = [](const CacheArm& arm) { return *arm.ttft_p50_s - arm.ttft_p50_ci95->low; };
+    const auto above = [](const CacheArm& arm) { return arm.ttft_p50_ci95->high - *arm.ttft_p50_s; };
+    return SavingTest{.tokens_take_time = *cold->ttft_p50_s - *shortest->ttft_p50_s >
+                                          std::hypot(below(*cold), above(*shortest)),
+                      .above_middle_s = *warm->ttft_p50_s - (*cold->ttft_p50_s + *shortest->ttft_p50_s) / 2,
+                      .margin_s = std::hypot(below(*warm), above(*cold) / 2, above(*shortest) / 2)};
+}
+
+bool saved_nothing(const CacheLevel& level) {
+    const auto test = saving_test(level);
+    return test && test->saved_nothing();
+}
+
+/// Returns what would show whether the cache saves time: more samples if it is certain that tokens take time,
+/// or else longer prefixes.
+std::string advice_on_times(const CacheLevel& level) {
+    constexpr double kMostTimes = 20;
+    const CacheArm* const warm = find(level, "warm");
+    const auto test = saving_test(level);
+    if (!test || !test->tokens_take_time || test->above_middle_s == 0)
+        return "Use longer prefixes (--prefix)";
+    const double times = std::max(2.0, std::pow(test->margin_s / test->above_middle_s, 2));
+    if (times > kMostTimes) return "Use longer prefixes (--prefix)";
+    return fmt::format("Use more samples (--samples {:.0f})",
+                       std::ceil(times * static_cast<double>(warm->n)));
 }
 
 /// The verdict if nearly all repeated tokens count as cached, which `source` says.
@@ -251,8 +282,8 @@ CacheVerdict verdict_on_cached(const CacheLevel& level, const std::string& sourc
         "works",
         fmt::format("Prefix caching works, according to {}, but no saving was measured: the times to first "
                     "token of warm and cold prompts do not differ clearly. The prompts are too short, or "
-                    "the time is spent elsewhere (queue, network). Use longer prefixes (--prefix).",
-                    source),
+                    "the time is spent elsewhere (queue, network). {}.",
+                    source, advice_on_times(level)),
         evidence};
 }
 
@@ -305,8 +336,9 @@ CacheVerdict verdict_by_times(const CacheLevel& level, const std::string& engine
         "unknown",
         fmt::format(
             "No conclusion is possible: neither usage nor the server's counters report cached tokens, and "
-            "the times to first token do not differ clearly. Use longer prefixes, or make the server count "
-            "cached tokens ({}).",
+            "the times to first token do not differ clearly. {}, or make the server count cached tokens "
+            "({}).",
+            advice_on_times(level),
             engine == "vllm" ? "--enable-prompt-tokens-details"
                              : "vLLM: --enable-prompt-tokens-details; llama.cpp: --metrics"),
         evidence};

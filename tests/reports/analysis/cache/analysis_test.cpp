@@ -26,8 +26,9 @@ constexpr std::int64_t kBlock = 16;
 /// The behaviour of a server's cache: the number of tokens of a request that it finds.
 using Cache = std::function<std::int64_t(const CacheSample& sample, std::size_t index)>;
 
-/// Samples of a server whose first token takes 5 ms and 20 µs per token that is not cached, with 3 % noise.
-std::vector<CacheSample> experiment(const Cache& cache, bool told = true, std::uint64_t seed = 1) {
+/// Samples of a server whose first token takes 5 ms and 20 µs per token that is not cached, with noise.
+std::vector<CacheSample> experiment(const Cache& cache, bool told = true, std::uint64_t seed = 1,
+                                    double noise = 0.03, std::int64_t rounds = 30) {
     Random random(seed);
     std::vector<CacheSample> samples;
     const auto add = [&](const std::string& arm, std::int64_t prefix, std::int64_t repeated, double hit = 0) {
@@ -37,11 +38,11 @@ std::vector<CacheSample> experiment(const Cache& cache, bool told = true, std::u
         sample.prompt_tokens = sample.wanted_tokens;
         if (told) sample.cached_tokens = cached;
         sample.ttft_s = (0.005 + 20e-6 * static_cast<double>(sample.wanted_tokens - cached)) *
-                        (1 + 0.03 * random.normal());
+                        (1 + noise * random.normal());
         sample.tpot_s = 0.007;
         samples.push_back(sample);
     };
-    for (std::int64_t round = 0; round < 30; ++round) {
+    for (std::int64_t round = 0; round < rounds; ++round) {
         for (const std::int64_t prefix : {256, 1024, 4096}) {
             add("cold", prefix, 0);
             add("primer", prefix, 0);
@@ -200,6 +201,29 @@ TEST(CacheVerdicts, are_told_by_the_times_where_nobody_counts) {
     Random random(1);
     for (auto& sample : samples) sample.ttft_s = std::exp(random.normal());
     EXPECT_THAT(codes_of(samples), ::testing::ElementsAre("unknown"));
+}
+
+TEST(CacheVerdicts, are_told_by_eight_samples_with_noise_if_longer_prompts_surely_take_longer) {
+    for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+        EXPECT_THAT(codes_of(experiment(nothing, false, seed, .1, 8)), ::testing::ElementsAre("off")) << seed;
+        EXPECT_EQ(codes_of(experiment(whole_blocks, false, seed, .1, 8)).front(), "works") << seed;
+    }
+}
+
+TEST(CacheVerdicts, ask_for_more_samples_if_longer_prompts_surely_take_longer) {
+    const auto arm = [](const char* name, std::int64_t prefix, double p50, double half) {
+        return CacheArm{.arm = name,
+                        .prefix = prefix,
+                        .n = 8,
+                        .ttft_p50_s = p50,
+                        .ttft_p50_ci95 = Interval{p50 - half, p50 + half}};
+    };
+    CacheLevel level{
+        .arms = {arm("cold", 512, .1, .01), arm("cold", 2048, .2, .01), arm("warm", 2048, .16, .02)}};
+    const auto text = [&] { return verdicts_of(level, {}, "vllm").front().text; };
+    EXPECT_THAT(text(), HasSubstr("Use more samples (--samples 3"));
+    level.arms[0].ttft_p50_ci95 = Interval{.05, .25};
+    EXPECT_THAT(text(), HasSubstr("Use longer prefixes (--prefix), or make"));
 }
 
 TEST(CacheVerdicts, tell_thrashing_from_replicas) {
