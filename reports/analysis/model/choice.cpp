@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -39,14 +41,44 @@ std::string margin_of(const ReportPoint& point, const Slo& slo) {
                        value_text(slo.tag, slo.limit));
 }
 
-/// The command that measures the run again. Request classes have options that no command line takes, so for a
-/// run with classes it is the command that was given.
-std::string command_again(const RunResult& result) {
+/// A value of the plan that is a whole number; nothing if it is not given or another text.
+std::optional<std::uint64_t> whole_number(const PlanEcho& plan, const char* key) {
+    const auto found = plan.find(key);
+    std::uint64_t value = 0;
+    if (found == plan.end()) return std::nullopt;
+    const char* const end = found->second.data() + found->second.size();
+    const auto read = std::from_chars(found->second.data(), end, value);
+    return read.ec == std::errc() && read.ptr == end ? std::optional(value) : std::nullopt;
+}
+
+/// The factor by which the requests of a run must probably grow until it shows that it meets all limits: 1 if
+/// it does, 2 if that is not known.
+double times_enough(const RunResult& result, const std::vector<Slo>& slos) {
+    double times = 1;
+    for (const Slo& slo : slos)
+        if (!finding_on(result, slo).shown)
+            times = std::max(times, paretoken::times_enough(result, slo).value_or(2));
+    return times;
+}
+
+/// The command that measures the run again, with a seed that no run of the configuration has, and with the
+/// requests that would probably decide the limits. Request classes have options that no command line takes,
+/// so for a run with classes it is the command that was given.
+std::string command_again(const RunResult& result, const Configuration& configuration,
+                          const std::vector<Slo>& slos) {
     const bool has_classes = std::ranges::any_of(
         result.plan, [](const auto& field) { return field.first.find('.') != std::string::npos; });
     if (has_classes || !result.plan.contains("url")) return result.provenance.command;
     std::vector<std::string> argv{"paretoken", "run"};
-    for (std::string& argument : arguments_of(result.plan)) argv.push_back(std::move(argument));
+    PlanEcho plan = result.plan;
+    std::uint64_t seed = 0;
+    for (const ReportPoint& point : configuration.points)
+        seed = std::max(seed, whole_number(point.result.plan, "seed").value_or(0));
+    plan["seed"] = fmt::format("{}", seed + 1);
+    if (const auto requests = whole_number(plan, "num_prompts"))
+        plan["num_prompts"] =
+            fmt::format("{:.0f}", std::ceil(times_enough(result, slos) * static_cast<double>(*requests)));
+    for (std::string& argument : arguments_of(plan)) argv.push_back(std::move(argument));
     for (const auto& [key, value] : result.provenance.metadata)
         argv.insert(argv.end(), {"--metadata", fmt::format("{}={}", key, value)});
     return shell_line(argv);
@@ -112,7 +144,8 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
     choice.interactivity = best->interactivity;
     for (const Slo& slo : slos) choice.margins.push_back(margin_of(*best, slo));
     if (!choice.shown) choice.margins.emplace_back("within the limits, not shown at 99 %");
-    choice.command = command_again(choice.within.empty() ? best->result : within->result);
+    choice.command =
+        command_again(choice.within.empty() ? best->result : within->result, configuration, slos);
     return choice;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "reports/analysis/sections/sections.h"
@@ -60,7 +61,8 @@ std::vector<Section> choice_sections(const ReportModel& model) {
         section.blocks.push_back({Folded{
             "Measure the cheapest again",
             {{Paragraph{"The cheapest of several measured runs is partly so by chance: measure it again "
-                        "before you decide, with more requests where it was only within the limits."}},
+                        "before you decide. The command has a new seed, and if the run was only within the "
+                        "limits, as many requests as would probably show that it meets them."}},
              {Command{command}}}}});
     return {std::move(section)};
 }

@@ -30,10 +30,21 @@ std::vector<Configuration> configurations() {
     return all;
 }
 
+/// The choice after the points were judged, as place_on_fronts() does.
+ChoiceTable choices(std::vector<Configuration> all, const std::vector<Slo>& slos,
+                    const std::vector<std::string>& texts) {
+    for (Configuration& configuration : all)
+        for (ReportPoint& point : configuration.points) {
+            point.fits = unfit_because(point, slos).empty();
+            if (!slos.empty()) point.limits = verdict_on_all(point, slos);
+        }
+    return choices_of(all, slos, texts);
+}
+
 ChoiceTable chosen(const std::vector<std::string>& texts) {
     std::vector<Slo> slos;
     for (const std::string& text : texts) slos.push_back(parse_slo(text));
-    return choices_of(configurations(), slos, texts);
+    return choices(configurations(), slos, texts);
 }
 
 TEST(Choice, without_limits_is_the_cheapest_run_of_each_and_the_cheapest_first) {
@@ -75,17 +86,35 @@ TEST(Choice, names_a_cheaper_run_that_is_within_the_limits_without_showing_it) {
                 if (metric.key == "tpot_s") percentile.value = .02;
             }
     undecide(all[0], {2});
-    const ChoiceTable table = choices_of(all, {slo}, {"tpot_p90:25"});
+    const ChoiceTable table = choices(all, {slo}, {"tpot_p90:25"});
     EXPECT_EQ(table.ranked[0].load_label, "c=4");
     EXPECT_TRUE(table.ranked[0].shown);
     EXPECT_EQ(table.ranked[0].within,
               "c=16 at $0.625 is cheaper and was measured within the limits, which is not shown at 99 %");
     EXPECT_EQ(chosen({}).ranked[0].within, "");
     undecide(all[0], {0, 1});
-    const Choice best = choices_of(all, {slo}, {"tpot_p90:25"}).ranked[0];
+    const Choice best = choices(all, {slo}, {"tpot_p90:25"}).ranked[0];
     EXPECT_EQ(best.load_label, "c=16") << "where nothing is shown, the cheapest that is within";
     EXPECT_FALSE(best.shown);
     EXPECT_THAT(best.margins.back(), HasSubstr("not shown at 99 %"));
+}
+
+TEST(Choice, has_a_command_with_a_new_seed_and_the_requests_that_would_decide) {
+    auto all = configurations();
+    all.pop_back();
+    for (std::size_t i = 0; i < 3; ++i) {
+        all[0].points[i].result.plan = {
+            {"url", "http://localhost:8000"}, {"num_prompts", "600"}, {"seed", std::to_string(40 + i)}};
+        for (MetricSummary& metric : all[0].points[i].result.metrics)
+            for (PercentileValue& percentile : metric.percentiles) {
+                if (metric.key == "tpot_s") percentile.value = .02;
+                percentile.enough_n = 3 * metric.n;
+            }
+    }
+    undecide(all[0], {0, 1, 2});
+    EXPECT_THAT(choices(all, {parse_slo("tpot_p90:25")}, {"tpot_p90:25"}).ranked[0].command,
+                testing::AllOf(HasSubstr("--num-prompts 1800"), HasSubstr("--seed 43")));
+    EXPECT_THAT(choices(all, {}, {}).ranked[0].command, HasSubstr("--num-prompts 600"));
 }
 
 TEST(Choice, names_the_limit_that_even_the_smallest_load_misses) {
@@ -110,7 +139,7 @@ TEST(Choice, ranks_by_throughput_where_no_price_is_known) {
     for (Configuration& configuration : all)
         for (ReportPoint& point : configuration.points) point.cost.reset();
     all[0].points.back().output_tokens_per_s = 5000;
-    const ChoiceTable table = choices_of(all, {}, {});
+    const ChoiceTable table = choices(all, {}, {});
     EXPECT_EQ(table.ranked[0].configuration, 0U);
     EXPECT_FALSE(table.ranked[0].usd_per_m_output);
 }
@@ -119,7 +148,7 @@ TEST(Choice, never_takes_an_invalid_run) {
     auto all = configurations();
     for (ReportPoint& point : all[1].points)
         point.result.validity = {Verdict::invalid, {{Verdict::invalid, "loop_lag", "The client was late."}}};
-    const ChoiceTable table = choices_of(all, {}, {});
+    const ChoiceTable table = choices(all, {}, {});
     EXPECT_EQ(table.ranked[0].configuration, 0U);
     EXPECT_THAT(table.ranked[1].why_not, HasSubstr("invalid: loop_lag"));
 }
