@@ -391,7 +391,11 @@ std::vector<SweepColumn> sweep_columns(std::span<const SweepPoint> points) {
     std::map<std::string, double> limits;
     for (const SweepPoint& point : points)
         for (const auto& [key, held] : point.limits) limits.emplace(key, held.limit);
-    if (limits.size() < 2) columns.push_back({"per user", &SweepPoint::interactivity_tok_per_s});
+    const bool has_goodput =
+        std::ranges::any_of(points, [](const SweepPoint& point) { return point.goodput_per_s.has_value(); });
+    if (has_goodput) columns.push_back({"good/s", &SweepPoint::goodput_per_s});
+    if (!has_goodput && limits.size() < 2)
+        columns.push_back({"per user", &SweepPoint::interactivity_tok_per_s});
     for (const auto& [key, limit] : limits) {
         const Metric* const metric = metric_named(key.substr(0, key.rfind("_p")));
         const double scale = metric != nullptr && metric->unit == "s" ? kMilliseconds : 1;
@@ -428,9 +432,28 @@ std::string sweep_legend(std::span<const SweepPoint> points) {
         sweep_columns(points), [](const SweepColumn& column) { return column.title == "per user"; });
     if (has_speeds && any([](const SweepPoint& point) { return point.interactivity_tok_per_s.has_value(); }))
         texts.emplace_back("per user: tok/s that 90 % of the requests reach");
+    if (any([](const SweepPoint& point) { return point.goodput_per_s.has_value(); }))
+        texts.emplace_back("good/s: requests per second that meet every limit of --goodput");
     std::string text;
     for (const std::string& one : texts) text += labelled(text.empty() ? "legend" : "", one);
     return text;
+}
+
+/// The line on the load with the most good requests per second; empty without limits of good requests.
+std::string best_goodput(std::span<const SweepPoint> points) {
+    const SweepPoint* best = nullptr;
+    for (const SweepPoint& point : points) {
+        if (!point.goodput_per_s || point.verdict == Verdict::invalid) continue;
+        if (best == nullptr || *point.goodput_per_s > *best->goodput_per_s) best = &point;
+    }
+    if (best == nullptr) return "";
+    if (!(*best->goodput_per_s > 0))
+        return labelled("goodput", "No request of any load meets every limit of --goodput.");
+    const std::string share =
+        best->goodput_ratio ? fmt::format(", {} of its requests", percent_text(*best->goodput_ratio)) : "";
+    return labelled("goodput",
+                    fmt::format("{} has the most good requests: {} per second{}.",
+                                printable(best->load_label, 200), significant(*best->goodput_per_s), share));
 }
 
 }  // namespace
@@ -474,7 +497,8 @@ std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style) {
         while (end < file.points.size() && file.points[end].cell == cell) ++end;
         if (!cell.empty())
             text += styled(printable(cell_text(cell), kWidth), TextStyle::strong, style) + "\n";
-        text += sweep_table(std::span(file.points).subspan(begin, end - begin), style);
+        const auto points = std::span(file.points).subspan(begin, end - begin);
+        text += sweep_table(points, style) + best_goodput(points);
         begin = end;
     }
     for (const SweepRepeats& repeats : file.repeats) {

@@ -37,8 +37,10 @@ std::string line_of(std::string_view label, const std::string& text) {
 }
 
 std::string requests_text(const Counts& counts) {
-    if (counts.failed == 0) return fmt::format("{} requests, none failed", grouped(counts.requests));
-    return fmt::format("{} of {} requests failed", grouped(counts.failed), grouped(counts.requests));
+    const std::string requests =
+        fmt::format("{} request{}", grouped(counts.requests), counts.requests == 1 ? "" : "s");
+    if (counts.failed == 0) return requests + ", none failed";
+    return fmt::format("{} of {} failed", grouped(counts.failed), requests);
 }
 
 std::string rates_text(const RunResult& result) {
@@ -53,6 +55,17 @@ std::string rates_text(const RunResult& result) {
                                 significant(interval->high));
     }
     return text;
+}
+
+/// "0 % of the requests are good, 0 req/s (ttft:100, tpot:20)"; empty if no limits of good requests were
+/// given.
+std::string goodput_text(const RunResult& result) {
+    const auto share = result.throughput.at(figure::kGoodputRatio);
+    const auto rate = result.throughput.at(figure::kGoodput);
+    if (!share || !rate) return {};
+    const auto limits = result.plan.find("goodput");
+    return fmt::format("{} of the requests are good, {} req/s{}", percent_text(*share), significant(*rate),
+                       limits == result.plan.end() ? "" : fmt::format(" ({})", limits->second));
 }
 
 std::string cost_text(const HeadlineCost& cost) {
@@ -198,6 +211,8 @@ std::string run_headline(const RunResult& result, const std::optional<HeadlineCo
         lines.push_back(latencies.substr(begin, end - begin));
         begin = end;
     }
+    if (const std::string good = goodput_text(result); !good.empty())
+        lines.push_back(line_of("goodput", good));
     if (result.jobs) lines.push_back(line_of("jobs", jobs_text(result)));
     if (result.counts.failed > 0) lines.push_back(line_of("failures", failures_text(result.counts)));
     // The reasons of the verdict and the limits share what is left; the last line names the rest.

@@ -30,12 +30,19 @@ bool counts(const SweepPoint& point) {
     return point.state == PointState::done && point.verdict != Verdict::invalid;
 }
 
-/// The share by which the first server is better at a load; 0 if both are equal, negative if the second one
-/// is better.
+/// How much better the first server is at a load: the difference of the values ÷ the smaller one; 0 if both
+/// are equal, negative if the second one is better.
 struct Lead {
     double load = 0;
     double by = 0;
 };
+
+/// The share of the other server's value by which the better one is better. The other server's value is the
+/// smaller one if higher is better, and the larger one otherwise.
+double share_of_other(const Lead& lead, bool higher_is_better) {
+    const double by = std::abs(lead.by);
+    return higher_is_better ? by : by / (1 + by);
+}
 
 std::vector<double> values_at(const std::vector<const SweepPoint*>& points, const std::string& server,
                               double load, const ComparedColumn& column) {
@@ -89,6 +96,9 @@ ComparedFigure compared(const ComparedColumn& column, const std::vector<Lead>& l
     const Lead* before = nullptr;  // the last load at which one of the servers is better
     for (const Lead& lead : leads) {
         if (lead.by == 0) continue;
+        const double share = share_of_other(lead, column.higher_is_better);
+        Interval& range = figure.lead.try_emplace(better_at(lead), Interval{share, share}).first->second;
+        range = {std::min(range.low, share), std::max(range.high, share)};
         if (before != nullptr && (before->by > 0) != (lead.by > 0))
             figure.crossings.push_back({.load = zero_between(*before, lead),
                                         .low = before->load,
@@ -106,6 +116,15 @@ std::string load_text(double load, const std::string& axis) {
                                  : fmt::format("{} requests/s", number_text(load));
 }
 
+/// Returns " by 7.1 to 11 %", or " by 7.1 %" if there is one value; empty if it is not known.
+std::string lead_text(const ComparedFigure& figure, const std::string& server) {
+    const auto found = figure.lead.find(server);
+    if (found == figure.lead.end()) return {};
+    const std::string least = number_text(100 * found->second.low);
+    const std::string most = number_text(100 * found->second.high);
+    return least == most ? fmt::format(" by {} %", most) : fmt::format(" by {} to {} %", least, most);
+}
+
 std::string sentence_of(const ComparedFigure& figure, const std::string& axis) {
     const auto column = std::ranges::find(kColumns, figure.figure, &ComparedColumn::key);
     const std::string title(column == std::end(kColumns) ? std::string_view(figure.figure) : column->title);
@@ -113,13 +132,15 @@ std::string sentence_of(const ComparedFigure& figure, const std::string& axis) {
     if (!figure.crossings.empty()) {
         std::string text = title + ":";
         for (const Crossing& crossing : figure.crossings)
-            text += fmt::format(" {} is better below about {} (between {} and {}), {} above.", crossing.below,
-                                load_text(crossing.load, axis), number_text(crossing.low),
-                                number_text(crossing.high), crossing.above);
+            text += fmt::format(
+                " {} is better{} below about {} (between {} and {}), {}{} above.", crossing.below,
+                lead_text(figure, crossing.below), load_text(crossing.load, axis), number_text(crossing.low),
+                number_text(crossing.high), crossing.above, lead_text(figure, crossing.above));
         return text;
     }
     if (figure.better.empty()) return fmt::format("{}: the servers do not differ.", title);
-    return fmt::format("{}: {} is better at every load at which they differ.", title, figure.better);
+    return fmt::format("{}: {} is better{} at every load at which they differ.", title, figure.better,
+                       lead_text(figure, figure.better));
 }
 
 std::string acceptance_sentence(const std::string& server, double acceptance) {

@@ -12,6 +12,7 @@
 #include "core/result/validity.h"
 #include "core/run/begun.h"
 #include "core/statistics.h"
+#include "core/text/number_text.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {
@@ -65,11 +66,18 @@ bool begins_conversations(const RunResult& result) {
     return !result.turns.empty() && (arrivals == result.plan.end() || !arrivals->second.starts_with("users"));
 }
 
+/// The rate as it was given, or with three digits if it has more than five characters.
+std::string rate_text(double rate) {
+    constexpr std::size_t kMostCharacters = 5;
+    const std::string text = fmt::format("{:g}", rate);
+    return text.size() > kMostCharacters ? number_text(rate) : text;
+}
+
 std::string label_of(std::optional<std::uint64_t> concurrency, std::optional<double> request_rate,
                      std::uint64_t closed, bool conversations) {
     if (request_rate) {
-        return fmt::format("{}{:g} {}/s", closed > 0 ? fmt::format("c={} + ", closed) : "", *request_rate,
-                           conversations ? "conv" : "req");
+        return fmt::format("{}{} {}/s", closed > 0 ? fmt::format("c={} + ", closed) : "",
+                           rate_text(*request_rate), conversations ? "conv" : "req");
     }
     if (concurrency) return fmt::format("c={}", *concurrency);
     return "all at once";
@@ -127,6 +135,8 @@ SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned) {
             .requests_per_s = result.throughput.at(figure::kRequests),
             .output_tokens_per_s = result.throughput.at(figure::kOutputTokens),
             .interactivity_tok_per_s = result.percentile("interactivity_tok_per_s", .9),
+            .goodput_per_s = result.throughput.at(figure::kGoodput),
+            .goodput_ratio = result.throughput.at(figure::kGoodputRatio),
             .ttft_p50_s = result.percentile(headline_key("ttft", result.open_loop()), .5),
             .ttft_p99_s = result.percentile(headline_key("ttft", result.open_loop()), .99),
             .tpot_p50_s = result.percentile("tpot_s", .5),
@@ -150,6 +160,8 @@ std::vector<SweepRepeats> repeats_of(const std::vector<SweepPoint>& points) {
     constexpr Column kColumns[] = {{"requests_per_s", &SweepPoint::requests_per_s},
                                    {"output_tokens_per_s", &SweepPoint::output_tokens_per_s},
                                    {"interactivity_tok_per_s", &SweepPoint::interactivity_tok_per_s},
+                                   {"goodput_per_s", &SweepPoint::goodput_per_s},
+                                   {"goodput_ratio", &SweepPoint::goodput_ratio},
                                    {"ttft_p50_s", &SweepPoint::ttft_p50_s},
                                    {"ttft_p99_s", &SweepPoint::ttft_p99_s},
                                    {"tpot_p50_s", &SweepPoint::tpot_p50_s},

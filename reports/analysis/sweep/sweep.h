@@ -42,7 +42,9 @@ struct SweepPoint {
     std::optional<double> output_tokens_per_s = {};
     /// Tokens/s per user that 90 % of the requests reach.
     std::optional<double> interactivity_tok_per_s = {};
-    std::optional<double> ttft_p50_s = {};  ///< in an open loop from the time when the request was due
+    std::optional<double> goodput_per_s = {};  ///< good requests per second; absent without --goodput
+    std::optional<double> goodput_ratio = {};  ///< share of the requests that are good
+    std::optional<double> ttft_p50_s = {};     ///< in an open loop from the time when the request was due
     std::optional<double> ttft_p99_s = {};
     std::optional<double> tpot_p50_s = {};
     std::optional<double> itl_p50_s = {};
@@ -141,6 +143,9 @@ struct ComparedFigure {
     std::vector<Crossing> crossings = {};
     std::string better = {};  ///< server that is better wherever they differ; empty if there are crossings or
                               ///< they never differ
+    /// Server → the smallest and the largest share of the other server's value by which it is better, over
+    /// the loads at which it is.
+    std::map<std::string, Interval> lead = {};
 
     bool operator==(const ComparedFigure&) const = default;
 };

@@ -16,9 +16,9 @@ void fields(auto& a, Is<SweepPoint> auto& v) {
     a.required("load", v.load);
     PARETOKEN_FIELDS(a, v, cell, repeat);
     a.required("state", v.state);
-    PARETOKEN_FIELDS(a, v, error, requests_per_s, output_tokens_per_s, interactivity_tok_per_s, ttft_p50_s,
-                     ttft_p99_s, tpot_p50_s, itl_p50_s, itl_p99_s, acceptance, cached_share, requests, failed,
-                     verdict, slo, limits, note);
+    PARETOKEN_FIELDS(a, v, error, requests_per_s, output_tokens_per_s, interactivity_tok_per_s, goodput_per_s,
+                     goodput_ratio, ttft_p50_s, ttft_p99_s, tpot_p50_s, itl_p50_s, itl_p99_s, acceptance,
+                     cached_share, requests, failed, verdict, slo, limits, note);
 }
 
 void fields(auto& a, Is<RepeatSpread> auto& v) {
@@ -50,7 +50,7 @@ void fields(auto& a, Is<Crossing> auto& v) {
 
 void fields(auto& a, Is<ComparedFigure> auto& v) {
     a.required("figure", v.figure);
-    PARETOKEN_FIELDS(a, v, loads, crossings, better);
+    PARETOKEN_FIELDS(a, v, loads, crossings, better, lead);
 }
 
 void fields(auto& a, Is<ComparedCell> auto& v) {

@@ -186,6 +186,31 @@ TEST(SweepTable, WithLimitsFailuresAndAKneeStillFitsEightyColumns) {
         EXPECT_THAT(text, HasSubstr(expected));
 }
 
+TEST(SweepTable, NamesTheLoadWithTheMostGoodRequests) {
+    SweepFile sweep;
+    for (const std::uint64_t load : {8, 16, 32}) {
+        sweep.points.push_back(sweep_point_of(sample::run(load), {.load = static_cast<double>(load)}));
+        sweep.points.back().goodput_per_s = load == 16 ? 12.5 : 3;
+        sweep.points.back().goodput_ratio = load == 16 ? .97 : .2;
+    }
+    std::string text = sweep_summary(sweep);
+    expect_at_most_80_columns(text);
+    EXPECT_THAT(text, HasSubstr("good/s"));
+    EXPECT_THAT(text, HasSubstr("c=16 has the most good requests: 12.5 per second, 97 % of its\n"));
+    for (SweepPoint& point : sweep.points) point.goodput_per_s = 0;
+    EXPECT_THAT(sweep_summary(sweep), HasSubstr("No request of any load meets every limit of --goodput."));
+}
+
+TEST(SweepTable, RoundsARateThatHasManyDigits) {
+    RunResult run = sample::run(8);
+    run.concurrency.reset();
+    for (const auto& [rate, label] : std::map<double, std::string>{
+             {56.568542, "56.6 req/s"}, {4, "4 req/s"}, {12345, "12345 req/s"}, {.0025, "0.0025 req/s"}}) {
+        run.request_rate = rate;
+        EXPECT_THAT(load_label_of(run), testing::EndsWith(label));
+    }
+}
+
 TEST(SweepTable, ShowsThePercentilesWithLimitsBesideTheirLimits) {
     RunResult run = sample::run(8);
     run.slo = {{.key = "ttft_p95", .limit = .06, .value = .0383, .verdict = SloVerdict::met},
@@ -205,7 +230,7 @@ TEST(SweepTable, ShowsThePercentilesWithLimitsBesideTheirLimits) {
     for (const char* expected :
          {"tpot_p95 / 12  ttft_p95 / 60  verdict", "12.5", "38.3", "missed", "#2: the second run of a load"})
         EXPECT_THAT(text, HasSubstr(expected));
-    EXPECT_THAT(text, HasSubstr("saturates near 17.5 in flight")) << "throughput stopped growing";
+    EXPECT_THAT(text, HasSubstr("saturates near 17.5 in")) << "throughput stopped growing";
     EXPECT_LT(text.find("shown"), text.find("legend"));
 }
 

@@ -55,6 +55,21 @@ TEST(RunHeadline, has_the_cost_with_the_price_card_if_it_is_known) {
     EXPECT_FALSE(headline_cost(priced));
 }
 
+TEST(RunHeadline, answers_to_limits_of_good_requests) {
+    RunResult run = sample::run(16);
+    run.plan["goodput"] = "ttft:100, tpot:20";
+    run.throughput.set(figure::kGoodput, 4.5);
+    run.throughput.set(figure::kGoodputRatio, .25);
+    EXPECT_THAT(run_headline(run, {}, ""),
+                HasSubstr("  goodput   25 % of the requests are good, 4.50 req/s (ttft:100, tpot:20)\n"));
+}
+
+TEST(RunHeadline, counts_a_single_request_in_the_singular) {
+    RunResult run = sample::run(16);
+    run.counts.requests = run.counts.ok = 1;
+    EXPECT_THAT(lines_of(run_headline(run, {}, "")).front(), HasSubstr(" · 1 request, none failed"));
+}
+
 TEST(RunHeadline, tells_failures_and_why_a_run_is_invalid_and_counts_what_is_left_out) {
     RunResult failing = sample::failing_run(32, .012, 8);
     std::string text = run_headline(failing, {}, "paretoken show d");

@@ -129,13 +129,22 @@ TEST(Comparison, keeps_cells_apart_and_says_what_the_servers_accepted) {
     EXPECT_NEAR(comparison.cells[1].acceptance.at("drafts"), .55, 1e-12);
     EXPECT_THAT(
         sentences_of(comparison, "concurrency"),
-        ElementsAre(
-            AllOf(HasSubstr("At temperature 0: throughput"), HasSubstr("drafts is better below about"),
-                  HasSubstr("in flight (between 1 and 2), plain above")),
-            HasSubstr("At temperature 0: TTFT p50: drafts"), HasSubstr("no load was measured"),
-            HasSubstr("At temperature 1: throughput (output tokens/s): drafts is better at every load"),
-            HasSubstr("drafts is better at every load"), HasSubstr("no load was measured"),
-            AllOf(HasSubstr("drafts: 0.55 of the drafted tokens"), HasSubstr("below 0.6"))));
+        ElementsAre(AllOf(HasSubstr("At temperature 0: throughput"),
+                          HasSubstr("drafts is better by 100 % below about"),
+                          HasSubstr("in flight (between 1 and 2), plain by 50 % above")),
+                    HasSubstr("At temperature 0: TTFT p50: drafts"), HasSubstr("no load was measured"),
+                    HasSubstr("At temperature 1: throughput (output tokens/s): drafts is better by "),
+                    HasSubstr(" % at every load at which they differ"), HasSubstr("no load was measured"),
+                    AllOf(HasSubstr("drafts: 0.55 of the drafted tokens"), HasSubstr("below 0.6"))));
+}
+
+TEST(Comparison, says_by_how_much_a_server_is_better_than_the_other) {
+    const auto comparison = comparison_of(ladder({100, 100, 100}, {110, 125, 100}), kServers);
+    const auto sentences = sentences_of(comparison, "concurrency");
+    EXPECT_THAT(sentences[0], HasSubstr("drafts is better by 10 to 25 % at every load at which they differ"));
+    EXPECT_THAT(sentences[1], HasSubstr("drafts is better by 9.09 to 20 % at every load")) << "1 - 1 / 1.1";
+    EXPECT_THAT(sentences_of(comparison_of(ladder({100, 200}, {200, 100}), kServers), "concurrency")[0],
+                AllOf(HasSubstr("drafts is better by 100 % below about"), HasSubstr("plain by 100 % above")));
 }
 
 TEST(Comparison, judges_the_accepted_share_of_drafts) {
