@@ -593,16 +593,17 @@ std::optional<Reason> repeated_prompts_of(const RunResult& run, const ValidityOp
     const std::string remedy = !rows ? "send fewer"
                                      : fmt::format("send at most {} {}{}", different.value_or(*rows), unit,
                                                    different ? ", without the rows that are alike" : "");
+    // A run whose prompts are all made up, from the hash ids of a file, does not accept the option.
+    const bool may_be_salted = run.workload.text.empty() || !rows;
     return Reason{
         Verdict::warn, "repeated_prompts",
         fmt::format("{} of the {} {} a prompt that this run had sent before, because {}, and {}: the "
-                    "times to first token are those of a warm cache; --salt-prompts makes each prompt new, "
-                    "or {}",
+                    "times to first token are those of a warm cache; {}{}",
                     percent_text(*again), unit, unit == "requests" ? "had" : "began with", why,
                     share
                         ? fmt::format("the prefix cache served {} of all prompt tokens", percent_text(*share))
                         : "the prefix cache may have served them (the server reports no cached tokens)",
-                    remedy)};
+                    may_be_salted ? "--salt-prompts makes each prompt new, or " : "", remedy)};
 }
 
 /// Returns a reason if the text is unlike that in real use, and the server drafts tokens or the model routes

@@ -27,7 +27,7 @@ struct Seen {
     std::size_t with_input = 0;
     std::size_t with_output = 0;
     bool any_prompt = false;
-    bool any_block = false;
+    bool any_shared_block = false;  ///< whether a turn has blocks whose content is the same in every play
     double input_tokens = 0;
     double output_tokens = 0;
     std::unordered_set<std::string> slos = {};
@@ -57,7 +57,7 @@ void add(Seen& seen, const Row& row, const RowPlace& place) {
     if (row.is_reply) return;
     ++seen.turns;
     seen.any_prompt |= row.prompt.has_value();
-    seen.any_block |= !row.blocks.empty();
+    seen.any_shared_block |= !row.blocks.empty() && row.scope == 0;
     if (row.input_tokens) {
         ++seen.with_input;
         seen.input_tokens += static_cast<double>(*row.input_tokens);
@@ -147,7 +147,7 @@ class FileDataset final : public Dataset {
     }
 
     std::optional<std::uint64_t> repeats_after() const override {
-        const bool repeats = (seen_.any_prompt && !salt_prompts_) || seen_.any_block;
+        const bool repeats = (seen_.any_prompt && !salt_prompts_) || seen_.any_shared_block;
         return repeats ? std::optional(jobs().size()) : std::nullopt;
     }
 

@@ -370,6 +370,11 @@ TEST(Validity, prompts_that_were_sent_again_are_told_if_a_cache_may_have_served_
     ASSERT_EQ(checks_of(validity), std::vector<std::string>{"repeated_prompts"});
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("50 % of the requests"));
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("reports no cached tokens"));
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("--salt-prompts makes each prompt new, or send at most"));
+    run.workload.text = "random words";
+    EXPECT_THAT(validity_of(run).reasons[0].text, HasSubstr("of a warm cache; send at most"))
+        << "prompts that hash ids describe cannot be salted";
+    run.workload.text.clear();
     run.workload.different_prompts = 3;
     EXPECT_THAT(validity_of(run).reasons[0].text, HasSubstr("the file has 3 different ones in"));
     run.workload.repeats_after = std::nullopt;

@@ -93,6 +93,12 @@ TEST(CustomJsonl, prompts_repeat_unless_they_are_salted_or_made_up) {
     EXPECT_EQ(repeats_after(R"({"input_tokens":9,"output_tokens":3})", false), std::nullopt);
     EXPECT_EQ(repeats_after(R"({"input_tokens":9,"output_tokens":3,"hash_ids":[1],"block_tokens":16})", true),
               1U);
+    EXPECT_EQ(repeats_after(R"({"job":"a","input_tokens":9,"output_tokens":3,"hash_ids":[1],)"
+                            R"("block_tokens":16,"hash_scope":"job"})",
+                            false),
+              std::nullopt)
+        << "each play of a job has blocks of its own";
+    EXPECT_EQ(make_dataset({.spec = parse_spec("agents:jobs=2")})->repeats_after(), std::nullopt);
 }
 
 TEST(CustomJsonl, rows_with_equal_prompts_are_counted_unless_their_times_or_conversations_make_them_traffic) {
