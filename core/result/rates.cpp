@@ -13,49 +13,47 @@ namespace {
 
 constexpr std::string_view kSeriesSource = "requests";
 
-/// Returns the second of the run in which `at` lies; nothing outside.
-std::optional<std::size_t> second_of(TimePoint at, TimeSpan run, std::size_t count) {
+/// Returns the number of the stretch in which `at` lies; nothing outside.
+std::optional<std::size_t> stretch_of(TimePoint at, TimeSpan run, const Stretches& stretches) {
     if (!run.contains(at)) return std::nullopt;
-    const auto second = static_cast<std::size_t>(seconds(at - run.begin));
-    if (second >= count) return std::nullopt;
-    return second;
+    const auto stretch = static_cast<std::size_t>(seconds(at - run.begin) / stretches.length_s);
+    return stretch < stretches.count ? std::optional(stretch) : std::nullopt;
 }
 
-std::vector<double> failures_by_second(const RequestTable& records, TimeSpan run, std::size_t count) {
-    std::vector<double> failures(count);
+std::vector<double> failures_in(const RequestTable& records, TimeSpan run, const Stretches& stretches) {
+    std::vector<double> failures(stretches.count);
     for (const auto& record : records) {
-        const auto second = second_of(end_of(record), run, count);
-        if (second && !record.warmup && is_failure(record.outcome)) failures[*second] += 1;
+        const auto at = stretch_of(end_of(record), run, stretches);
+        if (at && !record.warmup && is_failure(record.outcome)) failures[*at] += 1;
     }
     return failures;
 }
 
-std::vector<std::optional<double>> ttft_medians_by_second(const RequestTable& records, TimeSpan run,
-                                                          std::size_t count) {
-    std::vector<std::vector<double>> by_second(count);
+std::vector<std::optional<double>> ttft_medians_in(const RequestTable& records, TimeSpan run,
+                                                   const Stretches& stretches) {
+    std::vector<std::vector<double>> values(stretches.count);
     for (const auto& record : records) {
         const auto ttft = metric_named("ttft")->of_request(record);
         if (record.warmup || record.outcome != Outcome::ok || !ttft) continue;
-        if (const auto second = second_of(*record.first_event, run, count))
-            by_second[*second].push_back(*ttft);
+        if (const auto at = stretch_of(*record.first_event, run, stretches)) values[*at].push_back(*ttft);
     }
-    std::vector<std::optional<double>> medians(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        if (by_second[i].empty()) continue;
-        std::ranges::sort(by_second[i]);
-        medians[i] = percentile(by_second[i], 0.5);
+    std::vector<std::optional<double>> medians(stretches.count);
+    for (std::size_t i = 0; i < stretches.count; ++i) {
+        if (values[i].empty()) continue;
+        std::ranges::sort(values[i]);
+        medians[i] = percentile(values[i], 0.5);
     }
     return medians;
 }
 
-/// Returns a series of one value per second; seconds without a value are left out.
+/// Returns a series of one value per stretch; stretches without a value are left out.
 template <typename ValueAt>
-Series per_second(std::string name, std::string unit, std::size_t count, ValueAt value_at) {
+Series series_in(const Stretches& stretches, std::string name, std::string unit, ValueAt value_at) {
     Series series{std::move(name), std::move(unit), std::string(kSeriesSource), {}, {}};
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < stretches.count; ++i) {
         const std::optional<double> value = value_at(i);
         if (!value) continue;
-        series.times_s.push_back(static_cast<double>(i));
+        series.times_s.push_back(static_cast<double>(i) * stretches.length_s);
         series.values.push_back(*value);
     }
     return series;
@@ -98,33 +96,43 @@ std::size_t interval_blocks(TimeSpan span, double median_e2e_s) {
     return blocks >= kFewestBlocks ? static_cast<std::size_t>(blocks) : 0;
 }
 
-std::optional<SecondsOfRun> seconds_of(TimeSpan run) {
-    constexpr double kShortest = 0.1;  // a shorter last second gives no meaningful rate
-    const double run_s = seconds(run.length());
-    if (run_s <= 0) return std::nullopt;
-    const double whole = std::floor(run_s);
-    const auto count = static_cast<std::size_t>(whole) + (run_s - whole >= kShortest || whole == 0 ? 1 : 0);
-    return SecondsOfRun{{run.begin, run.begin + std::chrono::seconds(count)}, count};
+double Stretches::part_s(std::size_t i, double run_s) const {
+    return std::min(length_s, run_s - static_cast<double>(i) * length_s);
 }
 
-std::vector<Series> series_of(const RequestTable& requests, TimeSpan run,
-                              std::span<const Totals> per_second_totals) {
-    const std::size_t count = per_second_totals.size();
-    if (count == 0) return {};
+std::optional<Stretches> stretches_of(TimeSpan run) {
+    constexpr double kShortest = 0.1;  // a shorter last one gives no meaningful rate
+    constexpr double kMost = 100'000;  // so that hours without requests cost no memory
     const double run_s = seconds(run.length());
-    const auto failures = failures_by_second(requests, run, count);
-    const auto ttft = ttft_medians_by_second(requests, run, count);
+    if (run_s <= 0) return std::nullopt;
+    const double length_s = std::max(1.0, std::ceil(run_s / kMost));
+    const double whole = std::floor(run_s / length_s);
+    const bool has_rest = run_s - whole * length_s >= kShortest || whole == 0;
+    const auto count = static_cast<std::size_t>(whole) + (has_rest ? 1 : 0);
+    return Stretches{
+        {run.begin, run.begin + from_seconds(static_cast<double>(count) * length_s)}, count, length_s};
+}
+
+std::vector<Series> series_of(const RequestTable& requests, TimeSpan run, std::span<const Totals> totals) {
+    const auto stretches = stretches_of(run);
+    if (!stretches || totals.empty()) return {};
+    const double run_s = seconds(run.length());
+    const auto failures = failures_in(requests, run, *stretches);
+    const auto ttft = ttft_medians_in(requests, run, *stretches);
+    const auto series = [&](std::string name, std::string unit, auto value_at) {
+        return series_in(*stretches, std::move(name), std::move(unit), value_at);
+    };
     const auto rate = [&](double Totals::*amount) {
         return [&, amount](std::size_t i) -> std::optional<double> {
-            return per_second_totals[i].*amount / std::min(1.0, run_s - static_cast<double>(i));
+            return totals[i].*amount / stretches->part_s(i, run_s);
         };
     };
-    return {per_second("requests_per_s", "req/s", count, rate(&Totals::requests)),
-            per_second("output_tokens_per_s", "tok/s", count, rate(&Totals::output_tokens)),
-            per_second("in_flight", "requests", count, rate(&Totals::time_in_system_s)),
-            per_second("ttft_p50_s", "s", count, [&](std::size_t i) { return ttft[i]; }),
-            per_second("failed", "requests", count,
-                       [&](std::size_t i) -> std::optional<double> { return failures[i]; })};
+    return {
+        series("requests_per_s", "req/s", rate(&Totals::requests)),
+        series("output_tokens_per_s", "tok/s", rate(&Totals::output_tokens)),
+        series("in_flight", "requests", rate(&Totals::time_in_system_s)),
+        series("ttft_p50_s", "s", [&](std::size_t i) { return ttft[i]; }),
+        series("failed", "requests", [&](std::size_t i) -> std::optional<double> { return failures[i]; })};
 }
 
 }  // namespace paretoken

@@ -1,6 +1,6 @@
 #pragma once
 // Functions that the summaries of a run share: the judgement of a request by SLOs, the division of a run
-// into blocks or seconds, and series of one point per second.
+// into blocks or seconds, and series of its course.
 #include <optional>
 #include <span>
 #include <vector>
@@ -25,16 +25,22 @@ bool may_be_good(const RequestRecord& record, const SummaryOptions& options, Req
 /// fit with at least 3 × `median_e2e_s` (seconds) each, at most 200; 0 when fewer than 10 fit.
 std::size_t interval_blocks(TimeSpan span, double median_e2e_s);
 
-/// The seconds of a run from its start, without a last one of less than 0.1 s unless it is the only one.
-struct SecondsOfRun {
-    TimeSpan span;  ///< `count` whole seconds; may end after the run
+/// The equal stretches of a run from its start for which series have a value: seconds, or whole numbers of
+/// seconds in a run of more than 100,000 s. There is no last one of less than 0.1 s unless it is the only
+/// one.
+struct Stretches {
+    TimeSpan span;  ///< all of them; may end after the run
     std::size_t count = 0;
-};
-/// Returns the seconds; nothing for a run without length.
-std::optional<SecondsOfRun> seconds_of(TimeSpan run);
+    double length_s = 1;
 
-/// Returns series of one point per second of `run`, from the totals of seconds_of(run): the rates of requests
-/// and output tokens, in_flight, ended and failed requests, and ttft_p50_s.
-std::vector<Series> series_of(const RequestTable& requests, TimeSpan run, std::span<const Totals> per_second);
+    /// Returns the part of stretch `i` that lies in a run of `run_s` seconds.
+    double part_s(std::size_t i, double run_s) const;
+};
+/// Returns the stretches; nothing for a run without length.
+std::optional<Stretches> stretches_of(TimeSpan run);
+
+/// Returns series of one point per stretch of `run`, from the totals of stretches_of(run): the rates of
+/// requests and output tokens, in_flight, failed requests, and ttft_p50_s.
+std::vector<Series> series_of(const RequestTable& requests, TimeSpan run, std::span<const Totals> totals);
 
 }  // namespace paretoken

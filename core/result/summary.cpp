@@ -513,18 +513,18 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
                                     static_cast<double>(requests_for_rounds(*options.concurrency)) /
                                     static_cast<double>(measured.size());
     }
-    const auto seconds = seconds_of(summary.run);
-    std::optional<TotalsTimeline> per_second;
-    if (seconds) per_second.emplace(seconds->span, seconds->count);
+    const auto stretches = stretches_of(summary.run);
+    std::optional<TotalsTimeline> course;
+    if (stretches) course.emplace(stretches->span, stretches->count);
     const auto folds = folded_scopes(requests, events, fold, [&](const RequestRecord& record) {
-        if (per_second) per_second->add(record);
+        if (course) course->add(record);
     });
 
     static_cast<Scope&>(summary) = folds.all.scope();
     for (const auto& [name, own] : folds.classes) summary.classes.emplace(name, own.scope());
     for (const ScopeFold& own : folds.turns) summary.turns.push_back(own.scope());
     for (const ScopeFold& own : folds.targets) summary.targets.push_back(own.scope());
-    if (per_second) summary.series = series_of(requests, summary.run, per_second->bins());
+    if (course) summary.series = series_of(requests, summary.run, course->bins());
     std::erase_if(summary.series, [&](const Series& series) {
         const Figure* const figure = figure_named(series.name);
         return figure != nullptr && figure->needs.overlaps(options.unknown);

@@ -310,7 +310,7 @@ std::optional<JobSummary> job_summary_of(const RequestTable& requests, TimeSpan 
 }
 
 std::optional<Series> live_jobs_series(const RequestTable& requests, TimeSpan run) {
-    const auto all = seconds_of(run);
+    const auto all = stretches_of(run);
     std::map<std::pair<std::uint64_t, bool>, TimeSpan> lives;  // warm-ups have indexes of their own
     for (const RequestRecord& record : requests) {
         if (!record.job) continue;
@@ -327,14 +327,15 @@ std::optional<Series> live_jobs_series(const RequestTable& requests, TimeSpan ru
     for (const auto& [job, life] : lives) {
         const double begin = std::clamp(seconds(life.begin - run.begin), 0.0, run_s);
         const double end = std::clamp(seconds(life.end - run.begin), 0.0, run_s);
-        for (auto i = static_cast<std::size_t>(begin); i < all->count && static_cast<double>(i) < end; ++i) {
-            const auto second = static_cast<double>(i);
-            series.values[i] += std::min(end, second + 1) - std::max(begin, second);
+        for (auto i = static_cast<std::size_t>(begin / all->length_s); i < all->count; ++i) {
+            const double from = static_cast<double>(i) * all->length_s;
+            if (from >= end) break;
+            series.values[i] += std::min(end, from + all->length_s) - std::max(begin, from);
         }
     }
     for (std::size_t i = 0; i < all->count; ++i) {
-        series.times_s.push_back(static_cast<double>(i));
-        series.values[i] /= std::min(1.0, run_s - static_cast<double>(i));
+        series.times_s.push_back(static_cast<double>(i) * all->length_s);
+        series.values[i] /= all->part_s(i, run_s);
     }
     return series;
 }

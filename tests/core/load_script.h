@@ -113,7 +113,7 @@ inline Totals totals_of(const std::vector<RequestRecord>& records, TimeSpan span
 }
 
 inline std::vector<Series> series_of(const std::vector<RequestRecord>& records, TimeSpan run) {
-    const auto grid = seconds_of(run);
+    const auto grid = stretches_of(run);
     if (!grid) return paretoken::series_of(records, run, {});
     return paretoken::series_of(records, run, blocks_of(records, grid->span, grid->count, {}));
 }

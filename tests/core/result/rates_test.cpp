@@ -175,6 +175,22 @@ TEST(Series, leave_out_the_seconds_without_a_value) {
     EXPECT_EQ(ttft.values, (std::vector<double>{2.5}));
 }
 
+TEST(Series, of_a_run_of_years_have_values_of_longer_stretches) {
+    const std::vector<RequestRecord> records{
+        script::answered(kStart, {.ttft = 1s, .gap = 1s, .tokens = 11}),
+        script::answered(kStart + 100'000'000s, {.ttft = 1s, .gap = 1s, .tokens = 11})};
+    const auto run = run_of(records);
+    EXPECT_EQ(stretches_of({kStart, kStart + 100'000s})->length_s, 1);
+    EXPECT_EQ(stretches_of(run)->length_s, 1001);
+    const auto series = script::series_of(records, run);
+    const Series tokens = named(series, "output_tokens_per_s");
+    EXPECT_LE(tokens.values.size(), 100'000U);
+    EXPECT_EQ(tokens.times_s[1], 1001) << "times are in seconds";
+    EXPECT_NEAR(tokens.values.front(), 11.0 / 1001, 1e-9);
+    EXPECT_NEAR(tokens.values.back() * (seconds(run.length()) - tokens.times_s.back()), 11, 1e-6);
+    EXPECT_EQ(named(series, "ttft_p50_s").values, (std::vector<double>{1, 1}));
+}
+
 TEST(Series, of_less_than_a_second_have_one_value) {
     const std::vector<RequestRecord> records{
         script::answered(kStart, {.ttft = 20ms, .gap = 1ms, .tokens = 11})};
