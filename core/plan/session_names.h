@@ -28,11 +28,16 @@ struct SessionName {
 /// conversation. Throws UsageError for an unknown scope or a name that is no token of RFC 9110.
 SessionName parse_session_name(std::string_view text);
 
+/// Do the same for a header, and for a field of a body. Throw UsageError also for a name that requests have
+/// for something else, such as Content-Length and "messages".
+SessionName parse_session_header(std::string_view text);
+SessionName parse_session_field(std::string_view text);
+
 /// Reads the texts of --session-header: none if there is one text "none"; the usual headers if there are no
 /// texts. Throws UsageError if "none" stands beside others.
 std::vector<SessionName> session_headers_of(const std::vector<std::string>& texts);
 
-/// Reads a text of --session-token, which has the form of parse_session_name(). Throws UsageError for the
+/// Reads a text of --session-token, which has the form of parse_session_header(). Throws UsageError for the
 /// scopes parent and final, of which no server sets a token.
 SessionName parse_session_token(std::string_view text);
 

@@ -52,7 +52,7 @@ void session_headers(const std::vector<std::string>& texts) {
 }
 
 void session_fields(const std::vector<std::string>& texts) {
-    for (const std::string& text : texts) (void)parse_session_name(text);
+    for (const std::string& text : texts) (void)parse_session_field(text);
 }
 
 void session_tokens(const std::vector<std::string>& texts) {

@@ -46,6 +46,15 @@ TEST(SessionNames, RefuseControlCharactersAndUnknownScopes) {
     EXPECT_THAT(refusal_of_names({"none", "X"}), HasSubstr("none stands beside other headers"));
 }
 
+TEST(SessionNames, RefuseNamesThatRequestsHaveForSomethingElse) {
+    EXPECT_THAT(refusal_of_names({"Content-Length=job"}), HasSubstr("'Content-Length' is a header"));
+    EXPECT_THAT(refusal_of_names({"hOST=agent"}), HasSubstr("'hOST' is a header"));
+    EXPECT_THROW((void)parse_session_token("connection"), UsageError);
+    for (const char* const text : {"messages=job", "model", "stream=agent"})
+        EXPECT_THROW((void)parse_session_field(text), UsageError) << text;
+    EXPECT_EQ(parse_session_field("user=job").name, "user");
+}
+
 TEST(SessionNames, TokensBelongToAConversationOrAJob) {
     EXPECT_EQ(parse_session_token("x-session-token").scope, SessionScope::conversation);
     EXPECT_EQ(parse_session_token("x-session-token=agent").scope, SessionScope::conversation);
