@@ -296,6 +296,10 @@ void convert(const DatasetCommand& command) {
         throw RuntimeError(fmt::format(
             "cannot write {}: check that its directory exists, can be written and has space", command.to));
     print(stderr, "{} rows written to {}\n", rows, command.to);
+    // The format that is written has no field for this, and continues with the server's answers by default.
+    if (const std::string_view replies = generated ? "" : datasets::usual_replies(spec); !replies.empty())
+        print(stderr, "Run them with --replies {}, as {} does: their follow-ups belong to these answers.\n",
+              replies, spec.name);
 }
 
 // ---- audit
