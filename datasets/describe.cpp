@@ -205,7 +205,7 @@ FileDescription description_of(const std::string& path, const RowFormat& format)
     Hours hours;
     InfiniteCache cache(format.keeps_turns);
     const auto add = [&](const Row& row) {
-        if (row.is_reply) return;
+        if (row.is_reply || !row.unusable.empty()) return;
         ++description.rows;
         if (row.input_tokens) input.push_back(static_cast<double>(*row.input_tokens));
         if (row.output_tokens) output.push_back(static_cast<double>(*row.output_tokens));

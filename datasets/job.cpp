@@ -119,4 +119,48 @@ OrderedJob ordered_job(const std::vector<StatedTurn>& turns, const Refuse& refus
     return job;
 }
 
+OrderedJob without_turns(const OrderedJob& job, const std::vector<bool>& left_out) {
+    std::vector<JobTurn> turns =
+        job.graph.turns;  // whose waits become those that stay, by their numbers here
+    std::vector<std::uint32_t> stay;
+    const auto stays = [&](std::uint32_t number) { return !left_out[job.positions[number]]; };
+    for (std::uint32_t number = 0; number < turns.size(); ++number) {
+        JobTurn& turn = turns[number];
+        std::set<std::uint32_t> after;
+        Duration more{};
+        for (const std::uint32_t other : turn.after) {
+            if (stays(other)) {
+                after.insert(other);
+                continue;
+            }
+            after.insert(turns[other].after.begin(), turns[other].after.end());
+            more = std::max(more, turns[other].delay + turns[other].tool);
+        }
+        turn.after.assign(after.begin(), after.end());
+        turn.delay += more;
+        if (turn.history && !stays(*turn.history)) turn.history = turns[*turn.history].history;
+        if (stays(number)) stay.push_back(number);
+    }
+    const auto first = std::ranges::min_element(stay, {}, [&](std::uint32_t number) {
+        const JobTurn& turn = turns[number];
+        return std::pair(!turn.after.empty(), turn.delay + turn.tool);
+    });
+    if (first != stay.end()) std::rotate(stay.begin(), first, first + 1);
+    std::vector<std::uint32_t> place(turns.size(), kNone);
+    for (std::uint32_t i = 0; i < stay.size(); ++i) place[stay[i]] = i;
+    std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> agents;  ///< number and turns so far
+    OrderedJob kept;
+    for (const std::uint32_t number : stay) {
+        kept.positions.push_back(job.positions[number]);
+        JobTurn& turn = kept.graph.turns.emplace_back(std::move(turns[number]));
+        auto& agent = agents.try_emplace(turn.agent, agents.size(), 0).first->second;
+        turn.agent = agent.first;
+        turn.number = agent.second++;
+        for (std::uint32_t& other : turn.after) other = place[other];
+        std::ranges::sort(turn.after);
+        if (turn.history) turn.history = place[*turn.history];
+    }
+    return kept;
+}
+
 }  // namespace paretoken::datasets

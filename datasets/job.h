@@ -60,4 +60,9 @@ struct OrderedJob {
 OrderedJob ordered_job(const std::vector<StatedTurn>& turns,
                        const std::function<void(std::uint32_t turn, const std::string& why)>& refuse);
 
+/// Returns a job without the turns at some positions among the stated ones. A turn that waited for one of
+/// them waits for those that it waited for, and its pause is added. A turn that continued one of them
+/// continues what that one did.
+OrderedJob without_turns(const OrderedJob& job, const std::vector<bool>& left_out);
+
 }  // namespace paretoken::datasets

@@ -42,6 +42,7 @@ constexpr std::string_view kNoWaits =
 constexpr std::string_view kTwoTexts =
     "a prompt is in two fields; write JSON lines with \"prompt\" (the instruction and what it is about) of "
     "them";
+constexpr std::string_view kAgenticMooncake2 = "Dynamo's agentic_mooncake, version 2";
 constexpr std::array kSigns = {
     Sign{{"resourceSpans"},
          "an OTLP export",
@@ -84,16 +85,21 @@ constexpr std::array kSigns = {
          {},
          "write JSON lines with \"input_tokens\", \"output_tokens\", \"conversation\" and \"tool_s\" for "
          "--dataset turns"},
+    Sign{{"schema", "block_size", "source"}, kAgenticMooncake2, {"requests"}, kNoAgenticMooncake2},
+    Sign{{"play_id", "not_before_ms"}, kAgenticMooncake2, {}, kNoAgenticMooncake2},
     Sign{{"requests", "block_size"}, "weka"},
     Sign{{"requests", "hash_id_scope"}, "weka"},
     Sign{{"request_id", "wait_for"}, "agentic_mooncake"},
+    Sign{{"request_id", "session_id", "hash_ids"}, "agentic_mooncake"},  // a row that waits for none
     Sign{{"session_id", "input_length"}, "mooncake_session"},
+    Sign{{"session_id", "hash_ids"}, "mooncake_session", {"block_tokens"}},
     Sign{{"session_id", "message_mode"}, "mooncake_session"},
     Sign{{"session_id", "messages", "timestamp"}, "mooncake_session"},
     Sign{{"session_id", "turns"}, "dag_jsonl"},
     Sign{{"conversation_id", "role"}, "mlperf_agentic"},
     Sign{{"_type"}, "mlperf_agentic", {"messages", "prompt"}},
     Sign{{"input_length"}, "mooncake", {"messages", "prompt"}},
+    Sign{{"created_time", "input_tokens", "hash_ids"}, "mooncake"},
     Sign{{"conversations"}, "sharegpt"},
     Sign{{"messages"}, "custom"},
     Sign{{"prompt"}, "custom"},

@@ -208,6 +208,7 @@ class FileDataset final : public Dataset {
     }
 
     void add_turn(const Row& turn, const RowPlace& place) {
+        if (!turn.unusable.empty()) return;
         add(seen_, turn, place);
         if (!turn.prompt && turn.input_tokens) require_prose_for(*turn.input_tokens, place);
     }
@@ -341,6 +342,10 @@ class FileDataset final : public Dataset {
 };
 
 }  // namespace
+
+bool holds_request(const Row& row) {
+    return row.unusable.empty() || std::ranges::any_of(row.further, &std::string_view::empty, &Row::unusable);
+}
 
 std::uint64_t name_of_block(const Row& row, std::size_t i, std::uint64_t play) {
     const std::uint64_t block = row.blocks[i];

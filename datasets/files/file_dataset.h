@@ -32,10 +32,11 @@ struct RowJob {
     std::vector<std::string> after = {};         ///< ids of turns that it waits for
     std::vector<std::string> after_agents = {};  ///< conversations whose last turns it waits for
     std::vector<Start> starts = {};
-    std::string fork_of = {};  ///< id of the turn whose history it inherits; empty: it starts afresh
-    double delay_s = 0;        ///< pause before it, from the end of the turns that it waits for
-    double tool_s = 0;         ///< time of tools before it, in addition to `delay_s`
-    bool background = false;   ///< whether nobody waits for its agent
+    std::string fork_of = {};   ///< id of the turn whose history it inherits; empty: it starts afresh
+    double delay_s = 0;         ///< pause before it, from the end of the turns that it waits for
+    double tool_s = 0;          ///< time of tools before it, in addition to `delay_s`
+    bool states_pause = false;  ///< whether its format states its pause, so that its time is none
+    bool background = false;    ///< whether nobody waits for its agent
 
     bool operator==(const RowJob&) const = default;
 };
@@ -61,18 +62,33 @@ struct Row {
     std::vector<Row> further = {};          ///< further turns, if this row holds several
     std::string model = {};
     std::string body = {};  ///< text of a JSON object that is merged into the request's body
-    /// Why the row holds no request, as a continuation of "left out, "; empty if it holds one. A row of a
-    /// trace with 0 input tokens or 0 output tokens holds none either.
+    /// Why the row (or the turn, in a row of several) holds no request, as a continuation of "left out, ";
+    /// empty if it holds one. One of a trace with 0 input tokens or 0 output tokens holds none either.
     std::string_view unusable = {};
+    std::vector<std::string_view> left_out = {};  ///< such reasons for what the row does not even list
     /// What the user should know of the row, as a continuation of "rows "; empty if there is nothing.
     std::string_view remark = {};
-    std::vector<std::string> unknown_fields = {};  ///< names of fields that have no effect
+    std::optional<std::int64_t> stated_number = {};  ///< its number in its conversation, only for remarks
+    std::vector<std::string> unknown_fields = {};    ///< names of fields that have no effect
 
     bool operator==(const Row&) const = default;
 };
 
+/// Returns whether one of the turns of a row holds a request.
+bool holds_request(const Row& row);
+
 /// Returns the name of the i-th block of a row, for one play of its job, among all rows and plays.
 std::uint64_t name_of_block(const Row& row, std::size_t i, std::uint64_t play = 0);
+
+/// The names that a format has for what its rows state of a job.
+struct JobFields {
+    std::string_view id = "id";
+    std::string_view after = "after";
+    /// If a row holds a whole job or agent: the field with its name, which no other row may have.
+    std::string_view whole = {};
+
+    bool operator==(const JobFields&) const = default;
+};
 
 /// A format: the layout of its files and the function that reads a row.
 struct RowFormat {
@@ -86,8 +102,15 @@ struct RowFormat {
     std::uint32_t most_turns = UINT16_MAX;  ///< largest number of turns from one row; later ones are left out
     /// Whether the ids of turns hold for the whole file: jobs are the agents that wait for each other.
     bool jobs_by_edges = false;
+    /// Whether a turn that waits for others and states no pause waits for as long as lies between its
+    /// recorded time and that of the turn before in its agent.
+    bool pauses_from_times = false;
+    JobFields fields = {};  ///< names for messages
     /// Looks at a file before its rows are read, and completes the format for it; may be empty.
     std::function<void(const std::string& path, RowFormat& format)> look = {};
+    /// Returns remarks on a row (Row::remark) that follow from the rows before it; may be empty. Set by
+    /// `look`, because it has a state.
+    std::function<std::vector<std::string_view>(const Row& row)> follow = {};
     /// Refuses a file whose rows have all been read, if they do not fit the format together; may be empty.
     std::function<void(const std::string& path)> end = {};
     /// Makes the rows, for a dataset that is generated and has no file; otherwise empty. Needs `keeps_turns`.

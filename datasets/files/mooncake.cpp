@@ -8,10 +8,13 @@
 #include <bit>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 #include "datasets/files/json_row.h"
+#include "datasets/recognise.h"
 
 namespace paretoken::datasets {
 namespace {
@@ -35,6 +38,52 @@ struct TimeUnit {
 constexpr std::array kTimeUnits = {
     TimeUnit{"ns", 1e9, 1e17, "nanoseconds"}, TimeUnit{"us", 1e6, 1e14, "microseconds"},
     TimeUnit{"ms", 1e3, 1e11, "milliseconds"}, TimeUnit{"s", 1, 1e9, "seconds"}};
+
+/// Names of fields, and those that Dynamo gives to them besides.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kOtherNames = {
+    {{"timestamp", "created_time"},
+     {"input_length", "input_tokens"},
+     {"output_length", "output_tokens"},
+     {"delay", "delay_ms"}}};
+
+/// What a row of each format may have besides the first three of kOtherNames and "hash_ids".
+constexpr std::array<std::string_view, 6> kSessionFields = {"session_id", "text_input", "messages",
+                                                            "extra",      "tools",      "message_mode"};
+constexpr std::array<std::string_view, 7> kAgenticFields = {"session_id", "request_id", "wait_for",
+                                                            "tool_wait_ms",
+                                                            // These inform, and schedule nothing.
+                                                            "branches", "prefix_reset", "tool_events"};
+
+bool has(const simdjson::dom::element& object, std::string_view key) {
+    simdjson::dom::element value;
+    return !object[key].get(value) && !value.is_null();
+}
+
+/// Returns the name that a field has in a row.
+std::string_view name_in_row(const simdjson::dom::element& object, std::string_view name,
+                             const RowPlace& place) {
+    const auto* const names =
+        std::ranges::find(kOtherNames, name, [](const auto& pair) { return pair.first; });
+    if (!has(object, names->second)) return name;
+    if (has(object, name))
+        place.refuse(
+            fmt::format("\"{}\" and \"{}\" are names of one field; leave one out", name, names->second));
+    return names->second;
+}
+
+std::vector<std::string> unknown_fields_in(const simdjson::dom::element& object, bool has_delay,
+                                           std::span<const std::string_view> known) {
+    std::vector<std::string> unknown;
+    for (const simdjson::dom::key_value_pair field : simdjson::dom::object(object)) {
+        const bool is_known = std::ranges::any_of(kOtherNames, [&](const auto& names) {
+            return (names.first == field.key || names.second == field.key) &&
+                   (has_delay || names.first != "delay");
+        });
+        if (!is_known && field.key != "hash_ids" && std::ranges::find(known, field.key) == known.end())
+            unknown.emplace_back(field.key);
+    }
+    return unknown;
+}
 
 double seconds_of(double time, const TraceOptions& options) {
     for (const TimeUnit& unit : kTimeUnits)
@@ -108,11 +157,11 @@ std::vector<std::uint64_t> trace_blocks_in(const simdjson::dom::element& object,
 Row trace_row_of(const simdjson::dom::element& object, const TraceOptions& options, bool needs_time,
                  const RowPlace& place) {
     Row row;
-    const auto at = number_in(object, "timestamp", place);
+    const auto at = number_in(object, name_in_row(object, "timestamp", place), place);
     if (!at && needs_time) place.refuse("\"timestamp\" is missing");
     if (at) row.at_s = seconds_of(*at, options);
-    row.input_tokens = needed_tokens_in(object, "input_length", place);
-    row.output_tokens = tokens_in(object, "output_length", place);
+    row.input_tokens = needed_tokens_in(object, name_in_row(object, "input_length", place), place);
+    row.output_tokens = tokens_in(object, name_in_row(object, "output_length", place), place, 0);
     row.blocks = trace_blocks_in(object, place);
     if (*row.input_tokens > 0) check_units(row, at.value_or(0), options, place);
     return row;
@@ -128,18 +177,32 @@ Row read_mooncake_row(std::string_view text, const TraceOptions& options, const 
     if (!name_in(object, "session_id", place).empty())
         place.refuse(
             "the row has a \"session_id\", so that the file holds sessions: --dataset mooncake_session");
-    return trace_row_of(object, options, true, place);
+    Row row = trace_row_of(object, options, true, place);
+    row.unknown_fields = unknown_fields_in(object, false, {});
+    return row;
+}
+
+/// Reads the pause before a row.
+void read_delay(const simdjson::dom::element& object, Row& row, const RowPlace& place) {
+    const std::string_view name = name_in_row(object, "delay", place);
+    row.job.delay_s = milliseconds_in(object, name, place);
+    row.job.states_pause = has(object, name);
 }
 
 Row read_agentic_row(std::string_view text, const TraceOptions& options, const RowPlace& place) {
     const simdjson::dom::element& object = object_of(text, place);
+    for (const std::string_view name : {"schema", "dependencies", "not_before_ms", "play_id"})
+        if (has(object, name))
+            place.refuse(fmt::format("\"{}\" is a field of agentic_mooncake's version 2, {}", name,
+                                     kNoAgenticMooncake2));
     Row row = trace_row_of(object, options, false, place);
     row.conversation = name_in(object, "session_id", place);
     row.job.id = name_in(object, "request_id", place);
     if (row.conversation.empty()) place.refuse("\"session_id\" is missing");
     if (row.job.id.empty()) place.refuse("\"request_id\" is missing");
     row.job.after = names_in(object, "wait_for", place);
-    row.job.delay_s = milliseconds_in(object, "delay", place);
+    read_delay(object, row, place);
+    row.unknown_fields = unknown_fields_in(object, true, kAgenticFields);
     row.job.tool_s = milliseconds_in(object, "tool_wait_ms", place);
     return row;
 }
@@ -148,8 +211,9 @@ Row read_agentic_row(std::string_view text, const TraceOptions& options, const R
 Row session_texts_of(const simdjson::dom::element& object, const TraceOptions& options,
                      const RowPlace& place) {
     Row row;
-    if (const auto at = number_in(object, "timestamp", place)) row.at_s = seconds_of(*at, options);
-    row.output_tokens = tokens_in(object, "output_length", place);
+    if (const auto at = number_in(object, name_in_row(object, "timestamp", place), place))
+        row.at_s = seconds_of(*at, options);
+    row.output_tokens = tokens_in(object, name_in_row(object, "output_length", place), place, 0);
     const std::string text = text_in(object, "text_input", place);
     if (!text.empty())
         row.prompt = text;
@@ -169,11 +233,14 @@ Row read_session_row(std::string_view text, const TraceOptions& options, const R
     const simdjson::dom::element& object = object_of(text, place);
     if (!json_in(object, "payload").empty())
         place.refuse("\"payload\" is not read; give \"messages\" or \"input_length\" and \"hash_ids\"");
-    const bool lengths = !json_in(object, "input_length").empty();
+    if (has(object, "wait_for"))
+        place.refuse("\"wait_for\" says which requests the row waits for: --dataset agentic_mooncake");
+    const bool lengths = has(object, name_in_row(object, "input_length", place));
     Row row =
         lengths ? trace_row_of(object, options, false, place) : session_texts_of(object, options, place);
     row.conversation = name_in(object, "session_id", place);
-    row.job.delay_s = milliseconds_in(object, "delay", place);
+    read_delay(object, row, place);
+    row.unknown_fields = unknown_fields_in(object, true, kSessionFields);
     return row;
 }
 
@@ -183,7 +250,8 @@ namespace {
 
 using ReadTraceRow = Row (*)(std::string_view text, const TraceOptions& options, const RowPlace& place);
 
-RowFormat trace_format(std::string_view name, const Spec& spec, ReadTraceRow read_row) {
+RowFormat trace_format(std::string_view name, const Spec& spec, ReadTraceRow read_row,
+                       std::string_view known_fields) {
     spec.expect_only({"path", "osl", "block", "unit"});
     const double block = spec.number_or("block", static_cast<double>(kBlockTokens));
     if (!(block >= 1) || block > 1e6 || block != std::floor(block))
@@ -205,22 +273,31 @@ RowFormat trace_format(std::string_view name, const Spec& spec, ReadTraceRow rea
             .read = [options, read_row](std::string_view text, const std::string&,
                                         const RowPlace& place) { return read_row(text, options, place); },
             .block_tokens = options.block,
+            .pauses_from_times = true,
             .note_if_fast = options.unit.empty()
                                 ? "times were read as milliseconds; state unit=s if they are seconds"
-                                : ""};
+                                : "",
+            .known_fields = known_fields};
 }
 
 }  // namespace
 
 RowFormat mooncake_format(const Spec& spec) {
-    return trace_format("mooncake", spec, read_mooncake_row);
+    return trace_format("mooncake", spec, read_mooncake_row,
+                        "timestamp, input_length, output_length and hash_ids");
 }
 RowFormat mooncake_session_format(const Spec& spec) {
-    return trace_format("mooncake_session", spec, read_session_row);
+    return trace_format("mooncake_session", spec, read_session_row,
+                        "session_id, timestamp, delay, input_length, output_length, hash_ids, messages, "
+                        "text_input, message_mode, tools and extra");
 }
 RowFormat agentic_mooncake_format(const Spec& spec) {
-    RowFormat format = trace_format("agentic_mooncake", spec, read_agentic_row);
+    RowFormat format =
+        trace_format("agentic_mooncake", spec, read_agentic_row,
+                     "request_id, session_id, wait_for, delay, tool_wait_ms, timestamp, input_length, "
+                     "output_length and hash_ids");
     format.jobs_by_edges = true;
+    format.fields = {.id = "request_id", .after = "wait_for"};
     return format;
 }
 

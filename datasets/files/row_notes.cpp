@@ -59,10 +59,15 @@ void RowNotes::count(std::map<std::string, Count, std::less<>>& counts, std::str
 }
 
 void RowNotes::add(const Row& row, const RowPlace& place) {
-    if (!row.unusable.empty()) {
+    if (!holds_request(row)) {
         left_out_.push_back(rows_);
         count(reasons_, row.unusable, place);
+    } else {
+        if (!row.unusable.empty()) count(turns_, row.unusable, place);
+        for (const Row& turn : row.further)
+            if (!turn.unusable.empty()) count(turns_, turn.unusable, place);
     }
+    for (const std::string_view reason : row.left_out) count(turns_, reason, place);
     if (!row.remark.empty()) count(remarks_, row.remark, place);
     const double pause = longest_pause_s(row);
     if (pause > kLongPause) count(remarks_, kPauses, place);
@@ -78,6 +83,10 @@ void RowNotes::add(const Row& row, const RowPlace& place) {
     }
 }
 
+void RowNotes::add_remarks(const std::vector<std::string_view>& remarks, const RowPlace& place) {
+    for (const std::string_view remark : remarks) count(remarks_, remark, place);
+}
+
 std::vector<std::string> RowNotes::texts(std::string_view known_fields) const {
     std::vector<std::string> texts;
     for (const auto& [reason, count] : reasons_) {
@@ -86,6 +95,9 @@ std::vector<std::string> RowNotes::texts(std::string_view known_fields) const {
                                     share > kMany ? fmt::format(" ({:.3g} %)", 100 * share) : "", reason,
                                     count.first_line));
     }
+    for (const auto& [reason, count] : turns_)
+        texts.push_back(
+            fmt::format("{} turns left out, {} (first in line {})", count.rows, reason, count.first_line));
     for (const auto& [remark, count] : remarks_) {
         texts.push_back(
             fmt::format("{} of {} rows {} (first in line {})", count.rows, rows_, remark, count.first_line));

@@ -18,6 +18,9 @@ class RowNotes {
     /// Counts the next row of the file. `place` is where it is.
     void add(const Row& row, const RowPlace& place);
 
+    /// Counts remarks on that row.
+    void add_remarks(const std::vector<std::string_view>& remarks, const RowPlace& place);
+
     /// Returns the positions among all rows, counted from 0 and ascending, of those that were left out.
     const std::vector<std::size_t>& left_out() const { return left_out_; }
 
@@ -37,6 +40,7 @@ class RowNotes {
     double longest_pause_s_ = 0;
     std::vector<std::size_t> left_out_;
     std::map<std::string, Count, std::less<>> reasons_;
+    std::map<std::string, Count, std::less<>> turns_;  ///< by the reason why turns were left out of rows
     std::map<std::string, Count, std::less<>> remarks_;
     std::map<std::string, Count, std::less<>> unknown_;  ///< by name; at most kMostUnknown
     bool more_unknown_ = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -11,16 +12,26 @@
 
 namespace paretoken::datasets {
 
+namespace {
+
+void leave_out_without_tokens(Row& turn) {
+    if (turn.input_tokens == 0 || turn.output_tokens == 0)
+        turn.unusable = "for they have 0 tokens, as failed requests of a trace do";
+}
+
+}  // namespace
+
 std::optional<Row> RowReader::read(std::string_view text, const RowPlace& place) {
     if (format_.layout == RowLayout::csv && header_.empty()) {
         header_ = text;
         return std::nullopt;
     }
     Row row = cut(format_.read(text, header_, place));
-    if (row.input_tokens == 0 || row.output_tokens == 0)
-        row.unusable = "for they have 0 tokens, as failed requests of a trace do";
+    leave_out_without_tokens(row);
+    for (Row& turn : row.further)
+        if (!turn.conversation.empty()) leave_out_without_tokens(turn);
     notes_.add(row, place);
-    if (!row.unusable.empty()) return std::nullopt;
+    if (format_.follow) notes_.add_remarks(format_.follow(row), place);
     return row;
 }
 
@@ -56,7 +67,7 @@ RowFormat looked_at(const std::string& path, RowFormat format) {
 
 TurnFile::TurnFile(const std::string& path, const RowFormat& format, bool with_replies,
                    const std::function<void(const Row& row, const RowPlace& place)>& visit)
-    : path_(path), reader_(looked_at(path, format)), jobs_(format.jobs_by_edges) {
+    : path_(path), reader_(looked_at(path, format)), jobs_(format) {
     if (format.generate) {
         std::size_t number = 0;
         format.generate([&](Row row) { add(std::move(row), with_replies, {path_, ++number}, visit); });
@@ -76,10 +87,11 @@ TurnFile::TurnFile(const std::string& path, const RowFormat& format, bool with_r
 
 void TurnFile::add(Row row, bool with_replies, const RowPlace& place,
                    const std::function<void(const Row& row, const RowPlace& place)>& visit) {
-    visit(row, place);
+    const bool is_kept = holds_request(row);
+    if (is_kept) visit(row, place);
     const bool begins = jobs_.add(row, with_replies, place);
-    if (begins || reader_.format().jobs_by_edges) add_time(row, place);
-    if (reader_.format().keeps_turns) kept_.add(std::move(row));
+    if (begins && (!reader_.format().jobs_by_edges || row.job.after.empty())) add_time(row, place);
+    if (is_kept && reader_.format().keeps_turns) kept_.add(std::move(row));
 }
 
 void TurnFile::add_time(const Row& row, const RowPlace& place) {
@@ -104,6 +116,7 @@ std::vector<std::string> TurnFile::notes() const {
     constexpr std::size_t kFewest = 10;  // rows
     constexpr double kFastest = 100;     // rows per second; public traces have at most 50
     std::vector<std::string> notes = reader_.notes();
+    std::ranges::copy(jobs_.notes(), std::back_inserter(notes));
     const double span = last_at_s_ - first_at_s_;
     const std::string& note = reader_.format().note_if_fast;
     if (!note.empty() && timed_ >= kFewest && span > 0 && static_cast<double>(timed_) > kFastest * span)
@@ -137,8 +150,9 @@ Row TurnFile::turn(std::size_t job, std::uint32_t turn) const {
 
 std::optional<Duration> TurnFile::recorded_time(std::size_t job) const {
     if (timed_ == 0) return std::nullopt;
-    const auto row = static_cast<std::uint32_t>(jobs_.first_row_of(job));
-    return from_seconds(*this->row({.row = row}).at_s - first_at_s_);
+    const auto of_job = jobs_.time_of(job);
+    const double at_s = of_job ? *of_job : *row(jobs_.place_of(job, 0)).at_s;
+    return from_seconds(at_s - first_at_s_);
 }
 
 }  // namespace paretoken::datasets

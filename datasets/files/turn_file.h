@@ -20,7 +20,7 @@ class RowReader {
   public:
     explicit RowReader(RowFormat format) : format_(std::move(format)) {}
 
-    /// Reads the next row; returns nothing for the header and for a row that holds no request.
+    /// Reads the next row; returns nothing for the header.
     std::optional<Row> read(std::string_view text, const RowPlace& place);
     /// Reads a row that was read before. Thread-safe.
     Row read_again(std::string_view text, const RowPlace& place) const;

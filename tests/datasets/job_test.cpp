@@ -132,5 +132,27 @@ TEST(Job, RandomGraphsAreOrderedWithEveryTurnOnceAndBehindThoseItWaitsFor) {
     }
 }
 
+TEST(Job, TurnsThatAreLeftOutPassOnTheirWaitsPausesAndHistories) {
+    using std::chrono::seconds;
+    // 0 starts 1, which 2 continues; 3 waits for both agents.
+    const OrderedJob job = order_of_job({{.agent = 0},
+                                         {.agent = 1, .after = {0}, .delay = seconds(1)},
+                                         {.agent = 1, .delay = seconds(2), .tool = seconds(4)},
+                                         {.agent = 0, .after = {2}, .delay = seconds(8)}});
+    EXPECT_EQ(without_turns(job, {false, false, false, false}).graph, job.graph);
+    const OrderedJob last = without_turns(job, {false, false, true, false});
+    EXPECT_THAT(last.positions, ElementsAre(0U, 1U, 3U));
+    EXPECT_THAT(last.graph.turns[2].after, ElementsAre(0U, 1U));
+    EXPECT_EQ(last.graph.turns[2].delay, seconds(14));
+    EXPECT_EQ(last.graph.turns[2].number, 1U);
+    const OrderedJob agent = without_turns(job, {false, true, true, false});
+    EXPECT_THAT(agent.graph.turns[1].after, ElementsAre(0U));
+    EXPECT_EQ(agent.graph.turns[1].agent, 0U);
+    const OrderedJob opening = without_turns(job, {true, false, false, false});
+    EXPECT_THAT(opening.graph.turns[0].after, IsEmpty());
+    EXPECT_EQ(opening.graph.turns[0].agent, 0U) << "agents are numbered anew";
+    EXPECT_EQ(opening.graph.turns[2].history, std::nullopt) << "what it continued was the opening";
+}
+
 }  // namespace
 }  // namespace paretoken::datasets

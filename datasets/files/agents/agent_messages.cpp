@@ -5,6 +5,8 @@
 
 #include <array>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,6 +75,7 @@ Row read_mlperf_row(std::string_view text, const std::string&, const RowPlace& p
     }
     row.conversation = row.job.name = name_in(object, "conversation_id", place);
     if (row.conversation.empty()) place.refuse("\"conversation_id\" is missing");
+    row.stated_number = tokens_in(object, "turn", place, 0);
     const std::string role = text_in(object, "role", place);
     if (role == "assistant") {
         row.is_reply = true;
@@ -94,6 +97,55 @@ Row read_mlperf_row(std::string_view text, const std::string&, const RowPlace& p
     (role == "tool" ? row.job.tool_s : row.job.delay_s) = delay_in(object);
     return row;
 }
+
+/// Follows the rows of each conversation, and tells where they break the rules of MLPerf's specification. A
+/// run sends them nevertheless, but a server may refuse a prompt whose tool calls have no results.
+class MlperfOrder {
+  public:
+    std::vector<std::string_view> remarks_on(const Row& row) {
+        std::vector<std::string_view> remarks;
+        if (!row.prompt) return remarks;
+        Conversation& now = conversations_[row.conversation];
+        if (row.stated_number && *row.stated_number != now.number + 1)
+            remarks.emplace_back("have a \"turn\" that does not follow the one before by 1");
+        now.number = row.stated_number.value_or(now.number + 1);
+        const Messages& messages = std::get<Messages>(*row.prompt);
+        if (row.is_reply) {
+            now.open_calls = calls_of(messages.front().fields);
+            return remarks;
+        }
+        bool has_unknown = false;
+        const bool any_results = messages.back().role == "tool";
+        for (const Message& message : messages)
+            if (message.role == "tool") has_unknown |= now.open_calls.erase(message.fields) == 0;
+        if (has_unknown) remarks.emplace_back("have results of tools that no call before them asked for");
+        if (!now.open_calls.empty())
+            remarks.emplace_back(any_results ? "lack results of calls in the answer before them"
+                                             : "are the user's, but follow an answer that calls tools");
+        now.open_calls.clear();
+        return remarks;
+    }
+
+  private:
+    struct Conversation {
+        std::int64_t number = 0;
+        std::set<std::string> open_calls =
+            {};  ///< calls without a result, by the field of the message with it
+    };
+
+    static std::set<std::string> calls_of(const std::string& fields) {
+        std::set<std::string> calls;
+        dom::parser parser;
+        dom::array list;
+        if (parser.parse(simdjson::padded_string("{" + fields + "}"))["tool_calls"].get(list)) return calls;
+        for (const dom::element call : list)
+            if (const std::string id = json_in(call, "id"); !id.empty())
+                calls.insert("\"tool_call_id\":" + id);
+        return calls;
+    }
+
+    std::map<std::string, Conversation> conversations_;
+};
 
 // ---- dag_jsonl
 
@@ -214,11 +266,21 @@ RowFormat mlperf_agentic_format(const Spec& spec) {
     return {.name = "mlperf_agentic",
             .layout = RowLayout::lines,
             .read = read_mlperf_row,
+            .look =
+                [](const std::string&, RowFormat& own) {
+                    own.follow = [order = std::make_shared<MlperfOrder>()](const Row& row) {
+                        return order->remarks_on(row);
+                    };
+                },
             .body_of_opening = true};
 }
 RowFormat dag_jsonl_format(const Spec& spec) {
     spec.expect_only({"path", "osl"});
-    return {.name = "dag_jsonl", .layout = RowLayout::lines, .read = read_dag_row, .jobs_by_edges = true};
+    return {.name = "dag_jsonl",
+            .layout = RowLayout::lines,
+            .read = read_dag_row,
+            .jobs_by_edges = true,
+            .fields = {.whole = "\"session_id\""}};
 }
 
 std::unique_ptr<Dataset> make_mlperf_agentic(const DatasetOptions& options) {

@@ -46,21 +46,30 @@ struct Chat {
 struct Session {
     std::vector<Span> spans = {};
     std::map<std::string, std::size_t> by_id = {};
-    std::vector<Chat> chats = {};  ///< by their starts
-    std::size_t by_time = 0;       ///< chats that only their times connect with others
+    std::vector<Chat> chats = {};                 ///< by their starts
+    std::size_t by_time = 0;                      ///< chats that only their times connect with others
+    std::vector<std::string_view> left_out = {};  ///< reasons for chats that are left out
 };
 
 /// Reads JSON that is a value, or a text with the value in it.
 class Nested {
   public:
-    /// Returns the list; nothing if there is none.
+    explicit Nested(const RowPlace& place) : place_(place) {}
+
+    /// Returns the list; nothing if there is none. Refuses a text that begins a list and is no JSON.
     std::optional<dom::array> list(const dom::element& object, std::string_view key) {
         dom::element value;
         if (object[key].get(value)) return {};
         std::string_view text;
         if (!value.get(text)) {
             parsers_.push_back(std::make_unique<dom::parser>());
-            if (parsers_.back()->parse(text.data(), text.size()).get(value)) return {};
+            const auto error = parsers_.back()->parse(text.data(), text.size()).get(value);
+            if (error && text.starts_with('['))
+                place_.refuse(fmt::format(
+                    "\"{}\" of a span is not JSON ({}); was it cut off? Exporters have a limit on "
+                    "the length of attributes",
+                    key, simdjson::error_message(error)));
+            if (error) return {};
         }
         dom::array list;
         if (value.get(list)) return {};
@@ -68,6 +77,7 @@ class Nested {
     }
 
   private:
+    const RowPlace& place_;
     std::vector<std::unique_ptr<dom::parser>> parsers_;  ///< which own the values
 };
 
@@ -164,12 +174,12 @@ std::optional<std::int64_t> first_tokens_in(const dom::element& object,
                                             std::initializer_list<std::string_view> keys,
                                             const RowPlace& place) {
     for (const std::string_view key : keys)
-        if (const auto tokens = tokens_in(object, key, place)) return tokens;
+        if (const auto tokens = tokens_in(object, key, place, 0)) return tokens;
     return {};
 }
 
 Chat chat_of(const dom::element& attributes, std::size_t span, const RowPlace& place) {
-    Nested nested;
+    Nested nested(place);
     Chat chat{.span = span};
     const auto input = nested.list(attributes, "gen_ai.input.messages");
     if (!input)
@@ -237,9 +247,16 @@ Session session_of(const dom::element& object, const RowPlace& place) {
             operation == "chat" || (operation.empty() && string_in(span, "name").starts_with("chat "));
         if (has_attributes) one.call = string_in(attributes, "gen_ai.tool.call.id");
         if (one.id.empty()) place.refuse("a span lacks \"span_id\"");
-        if (one.is_chat && !has_failed(span) && has_attributes)
+        const std::string_view why_not = session.by_id.contains(one.id)
+                                             ? "for their spans were exported twice"
+                                         : one.end < one.start ? "for they end before they start"
+                                         : has_failed(span)    ? "for they failed"
+                                         : !has_attributes     ? "for they have no attributes"
+                                                               : "";
+        if (one.is_chat && !why_not.empty()) session.left_out.push_back(why_not);
+        if (!session.by_id.emplace(one.id, session.spans.size()).second) continue;
+        if (one.is_chat && why_not.empty())
             session.chats.push_back(chat_of(attributes, session.spans.size(), place));
-        session.by_id.emplace(one.id, session.spans.size());
         session.spans.push_back(std::move(one));
     }
     for (Chat& chat : session.chats) chat.around = around(session, chat.span);
@@ -367,6 +384,7 @@ Row row_of(Session& session, const std::string& name) {
     Row first = std::move(session.chats.front().row);
     for (std::size_t b = 1; b < session.chats.size(); ++b)
         first.further.push_back(std::move(session.chats[b].row));
+    first.left_out = std::move(session.left_out);
     if (session.by_time > 0)
         first.remark =
             "have chats that no tool call, answer or span connects with others: they follow the chat that "
@@ -381,6 +399,7 @@ Row read_session(std::string_view text, const std::string&, const RowPlace& plac
     if (session.chats.empty()) {
         Row none;
         none.unusable = "for they have no chat spans that succeeded";
+        none.left_out = std::move(session.left_out);
         return none;
     }
     connect(session);
@@ -394,7 +413,11 @@ Row read_session(std::string_view text, const std::string&, const RowPlace& plac
 
 RowFormat otel_spans_format(const Spec& spec) {
     spec.expect_only({"path", "osl"});
-    return {.name = "otel_spans", .layout = RowLayout::objects, .read = read_session, .keeps_turns = true};
+    return {.name = "otel_spans",
+            .layout = RowLayout::objects,
+            .read = read_session,
+            .fields = {.whole = "the \"session_id\" or \"trace_id\""},
+            .keeps_turns = true};
 }
 
 std::unique_ptr<Dataset> make_otel_spans(const DatasetOptions& options) {

@@ -70,9 +70,8 @@ WekaTurn turn_of(const dom::element& request, std::optional<std::vector<std::uin
                   .tool_result = has_tool_result(request),
                   .model = text_in(request, "model", place)};
     turn.end = turn.start + number_in(request, "api_time", place).value_or(0);
-    // A recorded length of 0 is that of a request that failed; it is sent with one token.
-    turn.row.input_tokens = std::max<std::int64_t>(needed_tokens_in(request, "in", place), 1);
-    turn.row.output_tokens = std::max<std::int64_t>(needed_tokens_in(request, "out", place), 1);
+    turn.row.input_tokens = needed_tokens_in(request, "in", place);
+    turn.row.output_tokens = needed_tokens_in(request, "out", place);
     if (!blocks) place.refuse("\"hash_ids\" is not a list");
     turn.row.blocks = std::move(*blocks);
     return turn;
@@ -226,6 +225,14 @@ void infer_agents(WekaJob& job) {
     }
 }
 
+/// Puts the turns of an agent in the order of their times.
+void sort_by_time(WekaJob& job, WekaAgent& agent) {
+    std::vector<WekaTurn> turns;
+    for (const std::size_t at : agent.turns) turns.push_back(std::move(job.turns[at]));
+    std::ranges::stable_sort(turns, {}, &WekaTurn::start);
+    for (std::size_t i = 0; i < turns.size(); ++i) job.turns[agent.turns[i]] = std::move(turns[i]);
+}
+
 /// Sets the turns that each turn waits for. A sub-agent for which no turn of the main agent waits becomes one
 /// of the background.
 void connect(WekaJob& job) {
@@ -307,10 +314,7 @@ Row read_weka_row(std::string_view text, bool relative, const RowPlace& place) {
         none.unusable = "for they have no requests";
         return none;
     }
-    const auto is_earlier = [&](std::size_t a, std::size_t b) {
-        return job.turns[a].start < job.turns[b].start;
-    };
-    for (WekaAgent& agent : job.agents) std::ranges::stable_sort(agent.turns, is_earlier);
+    for (WekaAgent& agent : job.agents) sort_by_time(job, agent);
     infer_agents(job);
     connect(job);
     return row_of(job, id, block_tokens_in(object, place), scope != "global");
@@ -332,21 +336,27 @@ std::optional<bool> counts_from_agent(const WekaObject& object, const RowPlace& 
     return std::nullopt;
 }
 
+/// What a file shows of the times of sub-agents' requests.
+struct SubAgentTimes {
+    bool any = false;                   ///< whether there are sub-agents
+    std::optional<bool> relative = {};  ///< whether the times count from their starts
+};
+
 /// Reads the file until a sub-agent shows what its times count from.
-std::optional<bool> look_for_relative_times(const std::string& path) {
-    struct Found {
-        bool relative;
-    };
+SubAgentTimes look_for_times(const std::string& path) {
+    SubAgentTimes times;
+    struct Found {};
     try {
-        const RowFile file(path, RowLayout::objects, [](std::string_view text, const RowPlace& place) {
+        const RowFile file(path, RowLayout::objects, [&](std::string_view text, const RowPlace& place) {
             read_job(text, place, [&](const WekaObject& request) {
-                if (const auto relative = counts_from_agent(request, place)) throw Found{*relative};
+                times.any |= request.requests.has_value();
+                times.relative = counts_from_agent(request, place);
+                if (times.relative) throw Found{};
             });
         });
-    } catch (const Found& found) {
-        return found.relative;
+    } catch (const Found&) {
     }
-    return std::nullopt;
+    return times;
 }
 
 void set_times(RowFormat& format, bool relative, std::string_view why) {
@@ -361,7 +371,8 @@ void set_times(RowFormat& format, bool relative, std::string_view why) {
 
 RowFormat weka_format(const Spec& spec) {
     spec.expect_only({"path", "t"});
-    RowFormat format{.name = "weka", .layout = RowLayout::objects, .keeps_turns = true};
+    RowFormat format{
+        .name = "weka", .layout = RowLayout::objects, .fields = {.whole = "\"id\""}, .keeps_turns = true};
     const std::string t = spec.text_or("t", "");
     if (!t.empty() && t != "agent" && t != "job")
         throw UsageError(fmt::format("dataset 'weka': t={} is neither agent nor job", t));
@@ -370,10 +381,11 @@ RowFormat weka_format(const Spec& spec) {
         return format;
     }
     format.look = [](const std::string& path, RowFormat& own) {
-        const auto relative = look_for_relative_times(path);
-        set_times(own, relative.value_or(true),
-                  relative ? "as the first that shows it does; t=agent or t=job says it"
-                           : "as the specification says; no sub-agent of the file shows it");
+        const SubAgentTimes times = look_for_times(path);
+        set_times(own, times.relative.value_or(true),
+                  times.relative ? "as the first that shows it does; t=agent or t=job says it"
+                                 : "as the specification says; no sub-agent of the file shows it");
+        if (!times.any) own.note.clear();
     };
     return format;
 }

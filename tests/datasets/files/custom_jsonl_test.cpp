@@ -592,11 +592,11 @@ TEST(CustomJsonl, RefusesJobsThatCannotEnd) {
                              "\n";
     const auto with_root = [&](std::string_view rows) { return refusal(root + std::string(rows)); };
     EXPECT_THAT(with_root(R"({"job": "j", "conversation": "x", "after": ["nobody"], "prompt": "b"})"),
-                HasSubstr(":2: \"after\" names 'nobody', which is no id of a turn of this job"));
+                HasSubstr(":2: \"after\" names 'nobody', which is no \"id\" of a turn of this job"));
     EXPECT_THAT(with_root(R"({"job": "k", "conversation": "x", "after": ["r"], "prompt": "b"})"),
-                HasSubstr(":2: \"after\" names 'r', which is no id of a turn of this job"));
+                HasSubstr(":2: \"after\" names 'r', which is no \"id\" of a turn of this job"));
     EXPECT_THAT(with_root(R"({"job": "j", "conversation": "x", "id": "r", "prompt": "b"})"),
-                HasSubstr(":2: \"id\" 'r' is the id of an earlier turn too (line 1)"));
+                HasSubstr(":2: \"id\" 'r' is that of an earlier turn too (line 1)"));
     EXPECT_THAT(with_root(R"({"job": "j", "fork_of": "r", "prompt": "b"})"),
                 HasSubstr(":2: \"fork_of\" is for the first turn of an agent"));
     EXPECT_THAT(with_root(R"({"job": "j", "conversation": "x", "id": "x", "after": ["y"], "prompt": "b"}
