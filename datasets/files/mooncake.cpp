@@ -193,8 +193,9 @@ Row read_agentic_row(std::string_view text, const TraceOptions& options, const R
     const simdjson::dom::element& object = object_of(text, place);
     for (const std::string_view name : {"schema", "dependencies", "not_before_ms", "play_id"})
         if (has(object, name))
-            place.refuse(fmt::format("\"{}\" is a field of agentic_mooncake's version 2, {}", name,
-                                     kNoAgenticMooncake2));
+            place.refuse(
+                fmt::format("\"{}\" is a field of agentic_mooncake's version 2, which is not read: {}", name,
+                            kNoAgenticMooncake2));
     Row row = trace_row_of(object, options, false, place);
     row.conversation = name_in(object, "session_id", place);
     row.job.id = name_in(object, "request_id", place);

@@ -483,7 +483,7 @@ TEST(AgentFiles, WhatIsWrongInTheGraphOfAJobIsNamedByTheFieldsOfItsFormat) {
     EXPECT_THAT(refusal(dag + "\n" + dag), HasSubstr(":2: \"session_id\" 'p' is that of line 1 too"));
     const std::string otel = session({span("x", "", 0, 2, chat({}, {}))});
     EXPECT_THAT(refusal(otel + "\n" + otel), HasSubstr("\"trace_id\" 't' is that of line 1 too"));
-    const Opened unsorted(R"({"id": "w", "requests": [
+    const Opened unsorted(R"({"id": "w", "block_size": 64, "requests": [
  {"t": 5, "in": 128, "out": 4, "hash_ids": [1, 2], "api_time": 1},
  {"t": 0, "in": 64, "out": 4, "hash_ids": [1], "api_time": 1}]})");
     EXPECT_EQ(unsorted.file.turn(0, 0).input_tokens, 64);
