@@ -46,6 +46,17 @@ std::optional<FileMark> mark_of(const fs::path& path) {
     return mark;
 }
 
+/// Refuses a file in the place of a run directory.
+void refuse_file(const fs::path& directory) {
+    std::error_code error;
+    if (fs::is_regular_file(directory, error))
+        throw UsageError(
+            fmt::format("{} is a file, not a run directory; if it is a result of another load generator, "
+                        "`paretoken import "
+                        "{} --out DIR` makes a run directory of it",
+                        directory.string(), directory.string()));
+}
+
 /// Refuses a directory that has the name of a record file.
 void refuse_directories(const fs::path& directory) {
     for (const std::string_view name : {kBegunFileName, kEndedFileName, kRecordsFileName, kEventsFileName,
@@ -112,6 +123,7 @@ bool holds_recorded(const fs::path& directory) {
 }
 
 StoredRun read_recorded(const fs::path& directory, Empty empty) {
+    refuse_file(directory);
     const fs::path begun_path = directory / kBegunFileName;
     if (!holds_recorded(directory))
         throw UsageError(
@@ -151,6 +163,7 @@ StoredRun read_recorded(const fs::path& directory, Empty empty) {
 }
 
 void for_each_recorded(const fs::path& directory, const std::function<void(RequestRecord&&)>& visit) {
+    refuse_file(directory);
     // Runs of earlier versions have no begun.json, and do not say what they wrote.
     if (const auto ended_path = holds_recorded(directory) ? ended_path_in(directory) : std::nullopt) {
         auto marks = file_marks_in(read_file(*ended_path), ended_path->string());
