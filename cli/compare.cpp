@@ -37,7 +37,7 @@ using Runs = std::vector<reports::LoadedRun>;
 Runs runs_in(const std::string& name, const std::string& directory) {
     Runs runs;
     for (const auto& run : reports::find_run_directories(directory))
-        runs.push_back({.directory = run.string(), .result = reports::read_whole_run(run)});
+        runs.push_back({.directory = reports::shown_name(run), .result = reports::read_whole_run(run)});
     for (const reports::LoadedRun& run : runs)
         if (run.result.provenance.measured_by != runs.front().result.provenance.measured_by)
             throw UsageError(fmt::format(

@@ -354,6 +354,7 @@ ReportModel model_of(const ReportCommand& command) {
         options.title = "Prefix caching of " + options.caches.front().report.target;
     options.searches = sweeps.searches();
     if (command.refold) refold_all(runs, command, options.slos);
+    for (reports::LoadedRun& run : runs) run.directory = reports::shown_name(run.directory);
     options.known_models = cards_named_by(runs);
     const LoadedGates gates = loaded_gates(found.gates);
     if (command.title.empty() && gates.size() == 1) options.title = gates.front().second.headline;

@@ -6,6 +6,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -34,7 +35,7 @@ using Runs = std::vector<LoadedExport>;
 std::string report_text(const reports::ReportFormat& format, const Runs& runs) {
     std::vector<reports::LoadedRun> loaded;
     for (const LoadedExport& run : runs)
-        loaded.push_back({.directory = run.directory.string(), .result = run.result});
+        loaded.push_back({.directory = reports::shown_name(run.directory), .result = run.result});
     reports::JoinOptions options;
     options.prices = cards::default_price_cards();
     return format.write(reports::build_report(std::move(loaded), options));
@@ -75,6 +76,7 @@ std::vector<ExportFormat> all_formats() {
             all.push_back({.name = format.name,
                            .what = format.description,
                            .of_all = true,
+                           .needs_requests = format.name != "json",
                            .text_of = [&format](const Runs& runs) { return report_text(format, runs); }});
     return all;
 }
@@ -93,12 +95,15 @@ LoadedExport loaded(const fs::path& directory) {
             .stored = reports::read_recorded(directory)};
 }
 
-void require_requests(const ExportFormat& format, const LoadedExport& run) {
-    if (!format.needs_requests || !run.result.reported) return;
+/// Refuses runs of which none has anything to write in this format.
+void require_requests(const ExportFormat& format, const Runs& runs) {
+    const auto is_summary = [](const LoadedExport& run) { return run.result.reported.has_value(); };
+    if (!format.needs_requests || runs.empty() || !std::ranges::all_of(runs, is_summary)) return;
+    const LoadedExport& run = runs.front();
     throw UsageError(
         fmt::format("{} has no single requests, only figures as {} defines them, and nothing for the format "
-                    "{}; json, csv and inferencex take such runs",
-                    run.directory.string(), run.result.reported->by, format.name));
+                    "{}; json takes such runs",
+                    reports::shown_name(run.directory), run.result.reported->by, format.name));
 }
 
 /// Writes each run to a file of its own in a directory. In vLLM's format there is also summary.json, the
@@ -109,7 +114,7 @@ void write_directory(const ExportFormat& format, const std::vector<fs::path>& ru
     for (const fs::path& directory : runs) {
         Runs one;
         one.push_back(loaded(directory));
-        require_requests(format, one.front());
+        require_requests(format, one);
         const std::string text = format.text_of(one);
         reports::write_file_atomically(out / fmt::format("{}.{}", one.front().name, format.extension), text);
         all += (all.empty() ? "[" : ",") + text;
@@ -160,10 +165,8 @@ void export_runs(const ExportFormat& format, const std::vector<fs::path>& runs, 
         return write_directory(format, runs, out);
     }
     Runs all;
-    for (const fs::path& run : runs) {
-        all.push_back(loaded(run));
-        require_requests(format, all.back());
-    }
+    for (const fs::path& run : runs) all.push_back(loaded(run));
+    require_requests(format, all);
     write_export(format.text_of(all), out);
 }
 

@@ -16,6 +16,8 @@ namespace paretoken::reports {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kShownNameFile = "shown_name";
+
 /// Whether a point that is not done left records that can be summarised.
 bool holds_records(const fs::path& directory) {
     std::error_code error;
@@ -120,6 +122,15 @@ RunResult read_whole_run(const fs::path& directory) {
             "{} has the requests of shard {} alone; join the shards (paretoken merge), and give their run",
             directory.string(), shard->second));
     return run;
+}
+
+std::string shown_name(const fs::path& directory) {
+    const fs::path file = directory / kShownNameFile;
+    return fs::exists(file) ? read_file(file) : directory.string();
+}
+
+void show_as(const fs::path& directory, const std::string& name) {
+    write_file_atomically(directory / kShownNameFile, name);
 }
 
 void restore_run(const fs::path& directory, const RunResult& result) {

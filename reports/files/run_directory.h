@@ -3,6 +3,7 @@
 // follows from the records of the run (reports/files/recorded_files.h): readers compute it again if it is
 // missing, and mark it as interrupted if the run did not end.
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "core/result/result.h"
@@ -21,6 +22,13 @@ RunResult read_run_directory(const std::filesystem::path& directory);
 /// Reads a run like read_run_directory(). Throws UsageError for a shard, which is no run to compare with
 /// others.
 RunResult read_whole_run(const std::filesystem::path& directory);
+
+/// The name under which messages and pages show a run directory: the directory, unless show_as() gave it
+/// another one.
+std::string shown_name(const std::filesystem::path& directory);
+
+/// Gives a run directory another name, such as that of the file that it was made of. Throws RuntimeError.
+void show_as(const std::filesystem::path& directory, const std::string& name);
 
 /// Returns whether the directory holds the result of a run that has ended, or its records.
 bool has_result(const std::filesystem::path& directory);

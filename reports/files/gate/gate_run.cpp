@@ -73,7 +73,7 @@ void read_compact(const fs::path& file, GateRun& run) {
 }  // namespace
 
 GateRun read_gate_run(const fs::path& directory) {
-    GateRun run{.directory = directory.string(),
+    GateRun run{.directory = shown_name(directory),
                 .result = read_whole_run(directory),
                 .probe = read_probe_file(directory / kProbeFileName)};
     if (fs::exists(directory / kGateRunFileName))
