@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -30,15 +31,18 @@ std::vector<double> bounds_of(double first, double factor) {
     return bounds;
 }
 
-/// The times of a run in nanoseconds since 1970, as OTLP writes 64-bit integers: as text.
+/// The times of a run in nanoseconds since 1970, as OTLP writes 64-bit integers: as text. If its start is not
+/// known, the end is the time of the export, because points without a time are refused.
 struct OtlpTimes {
-    std::string start;
+    std::string start = {};  ///< empty if unknown
     std::string end;
 };
 
 OtlpTimes times_of(const RunResult& result) {
-    const auto start = static_cast<double>(epoch_of_utc(result.provenance.started_at).value_or(0));
     const auto ns = [](double seconds) { return fmt::format("{:.0f}", seconds * 1e9); };
+    const auto started = epoch_of_utc(result.provenance.started_at);
+    if (!started) return {.end = ns(static_cast<double>(std::time(nullptr)))};
+    const auto start = static_cast<double>(*started);
     return {ns(start), ns(start + std::max(0.0, result.window.run_s))};
 }
 
@@ -50,15 +54,16 @@ OrderedJson histogram_point(const std::vector<double>& values, const std::vector
     OrderedJson buckets = OrderedJson::array();
     for (const std::uint64_t count : counts) buckets.push_back(std::to_string(count));
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    return {{"attributes", std::move(attributes)},
-            {"startTimeUnixNano", times.start},
-            {"timeUnixNano", times.end},
-            {"count", std::to_string(values.size())},
-            {"sum", sum_of(values)},
-            {"min", *least},
-            {"max", *most},
-            {"explicitBounds", bounds},
-            {"bucketCounts", buckets}};
+    OrderedJson point{{"attributes", std::move(attributes)}};
+    if (!times.start.empty()) point["startTimeUnixNano"] = times.start;
+    point.update({{"timeUnixNano", times.end},
+                  {"count", std::to_string(values.size())},
+                  {"sum", sum_of(values)},
+                  {"min", *least},
+                  {"max", *most},
+                  {"explicitBounds", bounds},
+                  {"bucketCounts", buckets}});
+    return point;
 }
 
 constexpr int kCumulative = 2;
@@ -121,7 +126,7 @@ OrderedJson duration_points(const std::vector<SentRequest>& requests, const Orde
         const RequestRecord& record = request.record;
         if (record.outcome == Outcome::ok)
             by_error[""].push_back(seconds(record.finished.value_or(record.closed) - *record.sent));
-        else if (is_failure(record.outcome))
+        else if (is_failure(record.outcome) && record.closed > *record.sent)  // else its end is not known
             by_error[error_type_of(record)].push_back(seconds(record.closed - *record.sent));
     }
     OrderedJson points = OrderedJson::array();

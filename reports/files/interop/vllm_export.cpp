@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/result/result.h"
 #include "reports/files/interop/run_export.h"
@@ -14,12 +15,12 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// "2026-11-21T08:03:25Z" → "20261121-080325"
+/// "2026-11-21T08:03:25Z" → "20261121-080325"; empty if the time is not known.
 std::string vllm_date(const std::string& started_at) {
     std::string digits;
     std::copy_if(started_at.begin(), started_at.end(), std::back_inserter(digits),
                  [](char c) { return c >= '0' && c <= '9'; });
-    if (digits.size() != 14) return "19700101-000000";
+    if (digits.size() != 14) return {};
     return digits.substr(0, 8) + "-" + digits.substr(8);
 }
 
@@ -59,7 +60,8 @@ std::string vllm_bench_text(const ExportedRun& run) {
     const double output = sum_of(successes.output_tokens);
     const auto completed = static_cast<double>(successes.ttft.size());
     OrderedJson json;
-    json["date"] = vllm_date(result.provenance.started_at);
+    if (std::string date = vllm_date(result.provenance.started_at); !date.empty())
+        json["date"] = std::move(date);
     json["endpoint_type"] = result.workload.endpoint == "completions" ? "openai" : "openai-chat";
     json["backend"] = json["endpoint_type"];
     json["model_id"] = result.provenance.model;
