@@ -66,6 +66,27 @@ std::optional<std::string> difference_of_tools(const RunResult& first, const Run
     return std::nullopt;
 }
 
+/// The mean number of requests in flight; of a summary, the rate of requests times their mean latency.
+std::optional<double> in_flight_of(const RunResult& run) {
+    if (!run.reported) return run.whole_run.at(figure::kMeanInFlight);
+    const auto rate = run.reported->at("requests_per_s");
+    const auto latency = run.reported->at("e2e_mean_s");
+    return rate && latency ? std::optional(*rate * *latency) : std::nullopt;
+}
+
+/// Returns a difference between loads that the files of another program do not name, if the numbers of
+/// requests in flight show one.
+std::optional<std::string> difference_of_unnamed_loads(const RunResult& first, const RunResult& second) {
+    constexpr double kMostApart = .25;
+    const bool is_named = first.plan.contains("concurrency") || first.plan.contains("request_rate");
+    if (first.provenance.measured_by.empty() || is_named) return std::nullopt;
+    const auto before = in_flight_of(first);
+    const auto after = in_flight_of(second);
+    if (!before || !after || std::abs(*after - *before) <= kMostApart * *before) return std::nullopt;
+    return fmt::format("load, which the files do not tell: {:.3g} and {:.3g} requests in flight on average{}",
+                       *before, *after, kAllowsLoad);
+}
+
 }  // namespace
 
 std::set<Across> parse_across(std::string_view text) {
@@ -117,6 +138,7 @@ std::optional<std::string> difference_of_work(const RunResult& first, const RunR
     if (!across.contains(Across::load)) {
         if (auto found = differences_in(first.plan, second.plan, FieldKind::load))
             return *found + kAllowsLoad;
+        if (auto found = difference_of_unnamed_loads(first, second)) return found;
     }
     if (!across.contains(Across::model) && first.provenance.model != second.provenance.model)
         return fmt::format("model: {} and {} (--across model)", shown(first.provenance.model),

@@ -73,6 +73,11 @@ std::string rate_text(double rate) {
     return text.size() > kMostCharacters ? number_text(rate) : text;
 }
 
+/// Returns whether another program measured the run, and its file names neither a cap nor a rate.
+bool load_is_unknown(const Provenance& provenance, const PlanEcho& plan) {
+    return !provenance.measured_by.empty() && !plan.contains("concurrency") && !plan.contains("request_rate");
+}
+
 std::string label_of(std::optional<std::uint64_t> concurrency, std::optional<double> request_rate,
                      std::uint64_t closed, bool conversations) {
     if (request_rate) {
@@ -106,6 +111,7 @@ std::map<std::string, std::string> without_server(std::map<std::string, std::str
 }
 
 std::string load_label_of(const RunResult& result) {
+    if (load_is_unknown(result.provenance, result.plan)) return "load unknown";
     const auto arrivals = result.plan.find("arrivals");
     if (result.request_rate && arrivals != result.plan.end() && arrivals->second.starts_with("trace"))
         return fmt::format("trace, {} {}/s", significant(*result.request_rate),
@@ -115,6 +121,7 @@ std::string load_label_of(const RunResult& result) {
 }
 
 std::string load_label_of(const Begun& begun) {
+    if (load_is_unknown(begun.provenance, begun.plan)) return "load unknown";
     return label_of(begun.shape.concurrency, begun.shape.request_rate, 0, false);
 }
 
