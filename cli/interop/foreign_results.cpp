@@ -43,8 +43,9 @@ std::string ForeignResults::directory_of(const std::string& path) {
     const bool is_file = fs::is_regular_file(path, error);
     if (!is_file && (holds_own_results(path) || reports::foreign_files(path).empty())) return path;
     if (directory_.empty()) directory_ = new_temporary_directory();
-    const fs::path into = directory_ / fs::absolute(path).lexically_normal().relative_path();
-    reports::import_runs(path, into);
+    const fs::path name = fs::absolute(path).lexically_normal().stem();
+    const fs::path into = directory_ / std::to_string(imported_++) / name;
+    reports::import_runs(path, into, {.shown = path});
     return into.string();
 }
 

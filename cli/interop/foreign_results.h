@@ -23,6 +23,7 @@ class ForeignResults {
 
   private:
     std::filesystem::path directory_;  ///< empty until something was imported
+    int imported_ = 0;                 ///< number of imports, each in a directory of its own
 };
 
 }  // namespace paretoken::cli

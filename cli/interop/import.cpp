@@ -60,17 +60,10 @@ std::string contents_of(const RunResult& result) {
 
 void import_all(const ImportCommand& command) {
     const reports::ImportOptions options = options_of(command);
-    if (fs::exists(command.out) && !(fs::is_directory(command.out) && fs::is_empty(command.out)))
-        throw UsageError(fmt::format("--out {}: it exists and is not an empty directory; choose another name",
-                                     command.out));
-    for (const std::string& path : command.paths) {
-        const fs::path into = command.paths.size() == 1
-                                  ? fs::path(command.out)
-                                  : fs::path(command.out) / fs::path(path).lexically_normal().stem();
-        for (const fs::path& run : reports::import_runs(path, into, options)) {
-            const RunResult result = reports::read_run_directory(run);
-            print("{}  {}: {}\n", run.string(), result.provenance.measured_by, contents_of(result));
-        }
+    const std::vector<fs::path> paths(command.paths.begin(), command.paths.end());
+    for (const fs::path& run : reports::import_runs(paths, command.out, options)) {
+        const RunResult result = reports::read_run_directory(run);
+        print("{}  {}: {}\n", run.string(), result.provenance.measured_by, contents_of(result));
     }
     print("Next: paretoken report {}\n", command.out);
 }

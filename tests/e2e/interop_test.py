@@ -157,6 +157,48 @@ class Import(Case):
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertIn("only figures as vLLM bench defines them", done.stderr)
         self.assertEqual(paretoken("export", SAMPLES / "summaries" / "vllm-bench.json", "--format", "json").returncode, 0)
+        for empty in ("csv", "inferencex"):
+            done = paretoken("export", SAMPLES / "summaries" / "vllm-bench.json", "--format", empty)
+            self.fails_clearly(done, 2, "summaries/vllm-bench.json has no single requests", "json takes such runs")
+
+    def test_files_with_equal_names_are_all_kept(self):
+        for name in ("a", "b"):
+            (self.directory / name).mkdir()
+            vllm_file(self.directory / name / "result.json", 1, requests=20)
+        out = self.directory / "out"
+        done = paretoken("import", self.directory / "a" / "result.json", self.directory / "b" / "result.json", "--out", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("a", "b"):
+            self.assertIn(f"{out}/{name}/result  vLLM bench serve: 20 requests", done.stdout)
+
+    def test_no_message_or_page_names_a_temporary_directory(self):
+        file = vllm_file(self.directory / "a.json", 1)
+        other = SAMPLES / "guidellm" / "benchmarks.json"
+        refused = self.gate([file], [other])
+        self.fails_clearly(refused, 2, f"{file} and {other} did not do the same work")
+        table = paretoken("export", file, "--format", "csv").stdout
+        self.assertIn(f'"{file}"', table)
+        page = self.directory / "page"
+        done = paretoken("report", file, other, "--anyway", "--gpu", "h100-sxm", "--out", page, "--format", "html,md,json")
+        written = done.stdout + "".join(page.with_suffix(end).read_text() for end in (".html", ".md", ".json"))
+        self.assertIn(str(file), written)
+        compared = paretoken("compare", file, vllm_file(self.directory / "b.json", 2))
+        for text in (refused.stderr, table, written, compared.stdout):
+            self.assertNotIn("paretoken-import-", text)
+
+    def test_a_run_without_a_known_start_has_no_invented_date(self):
+        file = SAMPLES / "sglang-bench" / "sglang_1125_4_32_4.jsonl"
+        out = self.directory / "out"
+        self.assertEqual(paretoken("import", file, "--out", out).returncode, 0)
+        run = out / "concurrency_2"
+        self.assertNotIn("date", json.loads(paretoken("export", run, "--format", "vllm").stdout))
+        scope = json.loads(paretoken("export", run, "--format", "otlp").stdout)["resourceMetrics"][0]["scopeMetrics"][0]
+        for metric in scope["metrics"]:
+            for point in metric.get("histogram", metric.get("gauge"))["dataPoints"]:
+                self.assertNotIn("startTimeUnixNano", point)
+                self.assertGreater(int(point["timeUnixNano"]), 1.7e18)
+                if metric["name"] == "gen_ai.client.operation.duration":
+                    self.assertGreater(point["min"], 0, "the failure has no known duration")
 
     def test_a_gate_on_summaries_judges_their_statistics_and_needs_three_of_each(self):
         baseline = [self.summary_of(vllm_file(self.directory / f"a{i}.json", i)) for i in range(3)]

@@ -28,6 +28,8 @@ struct ForeignFormat {
     bool (*recognises)(std::string_view text);
     /// The runs in a file. Throws a UsageError that says what is malformed or missing.
     std::vector<ForeignRun> (*runs_in)(const std::filesystem::path& file);
+    /// Whether a file only repeats what another one in its directory holds; null if none of this format does.
+    bool (*repeats_others)(const std::filesystem::path& file) = nullptr;
 };
 
 /// All formats, in the order in which they are tried.
@@ -40,7 +42,8 @@ std::vector<ForeignRun> foreign_runs_in(const ForeignFormat& format, const std::
 /// The format of a file; null if it is none of foreign_formats(), or no file.
 const ForeignFormat* foreign_format_of(const std::filesystem::path& file);
 
-/// The foreign files at `path`: the file itself, or those below a directory, sorted.
+/// The foreign files at `path`: the file itself, or those below a directory, sorted, without those that
+/// repeat others.
 std::vector<std::filesystem::path> foreign_files(const std::filesystem::path& path);
 
 /// Options of an import that add to what the files say.
@@ -48,6 +51,7 @@ struct ImportOptions {
     std::string hardware = {};         ///< hardware that served: a name of a GPU card
     std::uint32_t hardware_count = 1;  ///< number of GPUs
     std::map<std::string, std::string> metadata = {};
+    std::string shown = {};  ///< name that stands for `directory` in messages and pages; empty: its own
 };
 
 /// Writes the records of a run, and its result, into a run directory. Throws RuntimeError when it cannot be
@@ -55,8 +59,12 @@ struct ImportOptions {
 void write_foreign_run(const ForeignRun& run, const std::filesystem::path& directory,
                        const ImportOptions& options = {});
 
-/// Writes every run of the foreign files at `path` below `directory`, a single one into it, and returns the
-/// directories. Throws a UsageError when there is no such file.
+/// Writes every run of the foreign files at `paths` below `directory`, a single one into it, and returns
+/// their directories, which have different names. If it fails, nothing is left. Throws a UsageError when one
+/// of `paths` has no such file, or when `directory` exists and is not empty.
+std::vector<std::filesystem::path> import_runs(const std::vector<std::filesystem::path>& paths,
+                                               const std::filesystem::path& directory,
+                                               const ImportOptions& options = {});
 std::vector<std::filesystem::path> import_runs(const std::filesystem::path& path,
                                                const std::filesystem::path& directory,
                                                const ImportOptions& options = {});

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -97,31 +98,75 @@ void for_each_request_line(const fs::path& file, Visit visit) {
     });
 }
 
-/// The load that a summary tells.
-ForeignLoad load_of_summary(const Json& summary) {
-    ForeignLoad load{.tool = "AIPerf"};
-    if (const std::string version = text_in(summary, {"aiperf_version"}); !version.empty())
-        load.tool += " " + version;
-    const Json& input = at_path(summary, {"input_config"});
-    if (const Json& models = at_path(input, {"models", "items"}); models.is_array() && !models.empty())
-        load.model = text_in(models[0], {"name"});
-    if (const Json& phases = at_path(input, {"phases"}); phases.is_array())
-        for (const Json& phase : phases) {
-            if (text_in(phase, {"name"}) == "warmup") continue;
-            if (!load.concurrency) load.concurrency = count_in(phase, {"concurrency"});
-            if (!load.request_rate) load.request_rate = number_in(phase, {"rate"});
-            if (!load.request_rate) load.request_rate = number_in(phase, {"request_rate"});
-        }
-    load.endpoint = text_in(input, {"endpoint", "type"});
-    return load;
+/// The first number under the keys that versions of the program write the load under.
+std::optional<double> first_number(const Json& from, std::initializer_list<const char*> keys) {
+    for (const char* const key : keys)
+        if (const auto value = number_in(from, {key})) return value;
+    return std::nullopt;
 }
 
-/// The load, from the summary beside the file if there is one.
+void add_load(ForeignLoad& load, const Json& from) {
+    if (!load.concurrency) load.concurrency = count_in(from, {"concurrency"});
+    if (!load.request_rate) load.request_rate = first_number(from, {"rate", "request_rate"});
+}
+
+/// The load that a summary tells. Later versions of AIPerf have phases, earlier ones "loadgen"; GenAI-Perf
+/// has a stimulus of perf_analyzer.
+ForeignLoad load_of_summary(const Json& summary) {
+    const Json& input = at_path(summary, {"input_config"});
+    const Json& stimulus = at_path(input, {"perf_analyzer", "stimulus"});
+    ForeignLoad load{.tool = stimulus.is_object() ? "GenAI-Perf" : "AIPerf"};
+    if (const std::string version = text_in(summary, {"aiperf_version"}); !version.empty())
+        load.tool += " " + version;
+    if (const Json& models = at_path(input, {"models", "items"}); models.is_array() && !models.empty())
+        load.model = text_in(models[0], {"name"});
+    for (const Json* const names :
+         {&at_path(input, {"endpoint", "model_names"}), &at_path(input, {"model_names"})})
+        if (load.model.empty() && names->is_array() && !names->empty()) load.model = text_in((*names)[0]);
+    if (const Json& phases = at_path(input, {"phases"}); phases.is_array())
+        for (const Json& phase : phases)
+            if (text_in(phase, {"name"}) != "warmup") add_load(load, phase);
+    add_load(load, at_path(input, {"loadgen"}));
+    add_load(load, stimulus);
+    load.endpoint = text_in(input, {"endpoint", "type"});
+    return with_real_limits(std::move(load));
+}
+
+/// The file beside `file` that has another ending: "a_aiperf.json" for "a.jsonl".
+fs::path with_ending(const fs::path& file, std::string_view from, std::string_view to) {
+    std::string name = file.filename().string();
+    if (!name.ends_with(from)) return {};
+    name.replace(name.size() - from.size(), from.size(), to);
+    return file.parent_path() / name;
+}
+
+constexpr std::string_view kRequests = ".jsonl";
+/// Endings of the summary of requests in a file that ends in kRequests, as different versions write them.
+constexpr std::array<std::string_view, 2> kSummaries = {"_aiperf.json", ".json"};
+
+/// Whether a file of AIPerf is a summary; the first line of one with requests has the start of a request.
+bool holds_summary(const fs::path& file) {
+    std::ifstream in(file);
+    std::string line;
+    std::getline(in, line);
+    return line.find("\"request_start_ns\"") == line.npos;
+}
+
+bool is_aiperf_summary(std::string_view text) {
+    return text.find("\"input_config\"") != text.npos && text.find("\"request_throughput\"") != text.npos &&
+           text.find("\"unit\"") != text.npos && text.find("\"ci_low\"") == text.npos;
+}
+
+/// The load, from the summary beside a file of requests if there is one.
 ForeignLoad aiperf_load(const fs::path& file) {
-    const fs::path summary_file = file.parent_path() / "profile_export_aiperf.json";
-    std::error_code error;
-    if (!fs::exists(summary_file, error)) return {.tool = "AIPerf"};
-    return load_of_summary(foreign_json(read_file(summary_file), summary_file.string()));
+    for (const std::string_view ending : kSummaries) {
+        const fs::path beside = with_ending(file, kRequests, ending);
+        std::error_code error;
+        if (beside.empty() || !fs::is_regular_file(beside, error)) continue;
+        const std::string text = read_file(beside);
+        if (is_aiperf_summary(text)) return load_of_summary(foreign_json(text, beside.string()));
+    }
+    return {.tool = "AIPerf"};
 }
 
 /// The factor from a block's unit to seconds or tokens, or per second.
@@ -137,7 +182,7 @@ ForeignRun aiperf_summary(const Json& summary, const std::string& where) {
         refuse_foreign(where,
                        fmt::format("schema_version {} of AIPerf is not known; 1.0 to 1.5 are read", schema));
     ForeignLoad load = load_of_summary(summary);
-    Reported reported{.by = "AIPerf"};
+    Reported reported{.by = load.tool.substr(0, load.tool.find(' '))};
     const auto ok = count_in(summary, {"request_count", "avg"});
     const std::int64_t failed = count_in(summary, {"error_request_count", "avg"}).value_or(0);
     if (ok) {
@@ -166,25 +211,25 @@ ForeignRun aiperf_summary(const Json& summary, const std::string& where) {
     return summary_run(std::move(load), std::move(reported), where);
 }
 
-/// Whether a file is a summary; the first line of one with requests has the start of a request.
-bool holds_summary(const fs::path& file) {
-    std::ifstream in(file);
-    std::string line;
-    std::getline(in, line);
-    return line.find("\"request_start_ns\"") == line.npos;
-}
-
-bool is_aiperf_summary(std::string_view text) {
-    return text.find("\"input_config\"") != text.npos && text.find("\"request_throughput\"") != text.npos &&
-           text.find("\"unit\"") != text.npos && text.find("\"ci_low\"") == text.npos;
-}
-
 }  // namespace
 
 bool is_aiperf(std::string_view text) {
     const bool has_requests =
         text.find("\"request_start_ns\"") != text.npos && text.find("\"metrics\"") != text.npos;
     return text.starts_with('{') && (has_requests || is_aiperf_summary(text));
+}
+
+// A phase has a directory of its own below "phases", beside the files of the whole run.
+bool aiperf_repeats(const fs::path& file) {
+    std::error_code error;
+    const fs::path phases = file.parent_path().parent_path();
+    if (phases.filename() == "phases" && fs::exists(phases.parent_path() / file.filename(), error))
+        return true;
+    for (const std::string_view ending : kSummaries) {
+        const fs::path beside = with_ending(file, ending, kRequests);
+        if (!beside.empty() && fs::is_regular_file(beside, error) && !holds_summary(beside)) return true;
+    }
+    return false;
 }
 
 std::vector<ForeignRun> aiperf_runs(const fs::path& file) {
@@ -195,12 +240,16 @@ std::vector<ForeignRun> aiperf_runs(const fs::path& file) {
     }
     double began = std::numeric_limits<double>::infinity();
     bool knows_chunks = true;
+    bool counts_by_usage = true;
     std::set<std::size_t> ids;  // hashes, because there may be many
     for_each_request_line(file, [&](const Json& line, const std::string& where) {
         const std::string id = text_in(line, {"metadata", "x_request_id"});
         if (!id.empty() && !ids.insert(std::hash<std::string>()(id)).second)
             refuse_foreign(where,
                            fmt::format("the request {} is in the file twice; leave one of them out", id));
+        counts_by_usage =
+            counts_by_usage && (!at_path(line, {"metrics", "output_sequence_length"}).is_object() ||
+                                at_path(line, {"metrics", "usage_completion_tokens"}).is_object());
         began = std::min(began, epoch_s(at_path(line, {"metadata"}), "request_start_ns", where));
         knows_chunks = knows_chunks && (!at_path(line, {"metrics", "time_to_first_token"}).is_object() ||
                                         at_path(line, {"metrics", "inter_chunk_latency"}).is_object());
@@ -209,7 +258,7 @@ std::vector<ForeignRun> aiperf_runs(const fs::path& file) {
         refuse_foreign(file.string(), "it holds no request");
     ForeignLoad load = aiperf_load(file);
     load.started_at = utc_of_epoch(began);
-    load = with_real_limits(std::move(load));
+    load.length_source = counts_by_usage ? "usage" : "AIPerf's tokenizer";
     ForeignRun run{.name = load_name(load), .begun = begun_of(load, {Fact::server_counters})};
     if (!knows_chunks) run.begun.unknown_facts.push_back(Fact::event_times);
     run.for_each_request = [file, began](const auto& visit) {

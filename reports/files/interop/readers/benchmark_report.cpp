@@ -37,6 +37,18 @@ std::optional<double> rate_in(const Json& throughput, const char* before, const 
     return number_in(throughput, {now, "mean"});
 }
 
+/// Adds what a part of the stack tells: its model and its accelerators, which are counted for each replica.
+void add_stack(ForeignLoad& load, const Json& part) {
+    if (load.model.empty()) load.model = text_in(part, {"model", "name"});
+    const std::string accelerator = text_in(part, {"accelerator", "model"});
+    if (accelerator.empty()) return;
+    if (load.hardware.empty()) load.hardware_count = 0;
+    if (load.hardware.find(accelerator) == std::string::npos)
+        load.hardware += (load.hardware.empty() ? "" : " + ") + accelerator;
+    load.hardware_count += static_cast<std::uint32_t>(count_in(part, {"accelerator", "count"}).value_or(1) *
+                                                      count_in(part, {"replicas"}).value_or(1));
+}
+
 ForeignLoad report_load(const Json& report, const std::string& version) {
     const Json& standard = at_path(report, {"scenario", "load", "standardized"});
     std::string tool = text_in(standard, {"tool"});
@@ -48,8 +60,7 @@ ForeignLoad report_load(const Json& report, const std::string& version) {
     load.request_rate = number_in(standard, {"rate_qps"});
     load.model = text_in(report, {"scenario", "model", "name"});
     if (const Json& stack = at_path(report, {"scenario", "stack"}); stack.is_array())
-        for (const Json& part : stack)
-            if (load.model.empty()) load.model = text_in(part, {"standardized", "model", "name"});
+        for (const Json& part : stack) add_stack(load, at_path(part, {"standardized"}));
     load.started_at = utc_of_iso(text_in(report, {"run", "time", "start"}));
     return load;
 }
@@ -96,6 +107,13 @@ bool is_benchmark_report(std::string_view text) {
     if (!json && !yaml) return false;
     return text.find("request_performance") != text.npos ||
            (text.find("total_tokens_per_sec") != text.npos && text.find("scenario") != text.npos);
+}
+
+// inference-perf writes a report of each stage beside the requests.
+bool benchmark_report_repeats(const std::filesystem::path& file) {
+    std::error_code error;
+    return file.filename().string().find(".partial.stage_") != std::string::npos &&
+           std::filesystem::exists(file.parent_path() / "per_request_lifecycle_metrics.json", error);
 }
 
 std::vector<ForeignRun> benchmark_report_runs(const std::filesystem::path& file) {

@@ -107,7 +107,7 @@ EvalscopeRow evalscope_row(sqlite3_stmt* row, const std::string& where) {
 
 /// The load, from the arguments beside the database if they are there.
 ForeignLoad evalscope_load(const std::filesystem::path& file) {
-    ForeignLoad load{.tool = "evalscope perf"};
+    ForeignLoad load{.tool = "evalscope perf", .length_source = "usage"};
     const std::filesystem::path arguments = file.parent_path() / "benchmark_args.json";
     std::error_code error;
     if (!std::filesystem::exists(arguments, error)) return load;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cards/gpu.h"
 #include "core/text/content_hash.h"
 #include "core/text/json_nesting.h"
 #include "core/text/utc.h"
@@ -51,6 +52,44 @@ ForeignLoad with_real_limits(ForeignLoad load) {
     return load;
 }
 
+std::map<std::string, std::string> other_values_in(const nlohmann::json& object, std::string_view known) {
+    constexpr std::size_t kLongest = 200;
+    std::map<std::string, std::string> values;
+    if (!object.is_object()) return values;
+    for (const auto& [key, value] : object.items()) {
+        if (known.find(fmt::format(" {} ", key)) != known.npos) continue;
+        std::string text = value.is_string()                                 ? value.get<std::string>()
+                           : value.is_number_integer() || value.is_boolean() ? value.dump()
+                                                                             : std::string();
+        if (!text.empty() && text.size() <= kLongest) values.emplace(key, std::move(text));
+    }
+    return values;
+}
+
+namespace {
+
+/// Names the hardware by its card. A name without a card stays among the metadata.
+void add_hardware(Provenance& provenance, const ForeignLoad& load) {
+    std::string name = load.hardware;
+    std::uint32_t count = load.hardware_count;
+    const std::size_t digits = name.find_first_not_of("0123456789");
+    if (digits > 0 && digits < 6 && digits != std::string::npos &&
+        (name[digits] == 'x' || name[digits] == 'X')) {
+        count = static_cast<std::uint32_t>(std::stoul(name.substr(0, digits)));
+        name.erase(0, digits + 1);
+    }
+    std::ranges::replace_if(
+        name, [](char c) { return c == '_' || c == '-'; }, ' ');
+    if (const auto card = cards::find_gpu(name)) {
+        provenance.hardware = card->name;
+        provenance.hardware_count = std::max(count, 1U);
+    } else if (!load.hardware.empty()) {
+        provenance.metadata["gpu"] = load.hardware;
+    }
+}
+
+}  // namespace
+
 Begun begun_of(const ForeignLoad& load, std::initializer_list<Fact> unknown) {
     Begun begun;
     begun.provenance.version = std::string(version());
@@ -59,6 +98,8 @@ Begun begun_of(const ForeignLoad& load, std::initializer_list<Fact> unknown) {
     begun.provenance.model = load.model;
     begun.provenance.url = load.url;
     begun.provenance.server_kind = load.server_kind;
+    begun.provenance.metadata = load.metadata;
+    add_hardware(begun.provenance, load);
     begun.shape.open_loop = load.request_rate.has_value();
     begun.shape.request_rate = load.request_rate;
     if (load.concurrency) {
@@ -67,6 +108,7 @@ Begun begun_of(const ForeignLoad& load, std::initializer_list<Fact> unknown) {
         if (!load.request_rate) begun.shape.kept_in_flight = begun.shape.concurrency;
     }
     if (load.request_rate) begun.plan["request_rate"] = fmt::format("{}", *load.request_rate);
+    if (load.all_at_once && !load.concurrency && !load.request_rate) begun.plan["request_rate"] = "inf";
     if (load.burstiness && *load.burstiness != 1)
         begun.plan["burstiness"] = fmt::format("{}", *load.burstiness);
     if (load.requests > 0) begun.plan["num_prompts"] = std::to_string(load.requests);
@@ -74,7 +116,7 @@ Begun begun_of(const ForeignLoad& load, std::initializer_list<Fact> unknown) {
     begun.workload.dataset = "unknown (measured by " + load.tool + ")";
     begun.workload.endpoint = load.endpoint;
     begun.workload.fingerprint = content_hash(load.tool + "\n" + load.endpoint);
-    begun.workload.length_source = "usage";
+    begun.workload.length_source = load.length_source;
     begun.unknown_facts = unknown;
     return begun;
 }
@@ -144,8 +186,10 @@ std::string utc_of_vllm_date(const std::string& date) {
     if (date.size() != 15 || date[8] != '-') return {};
     for (std::size_t i = 0; i < date.size(); ++i)
         if (i != 8 && (date[i] < '0' || date[i] > '9')) return {};
-    return fmt::format("{}-{}-{}T{}:{}:{}Z", date.substr(0, 4), date.substr(4, 2), date.substr(6, 2),
-                       date.substr(9, 2), date.substr(11, 2), date.substr(13, 2));
+    const std::string utc =
+        fmt::format("{}-{}-{}T{}:{}:{}Z", date.substr(0, 4), date.substr(4, 2), date.substr(6, 2),
+                    date.substr(9, 2), date.substr(11, 2), date.substr(13, 2));
+    return utc_of_iso(utc) == utc ? utc : std::string();  // the 99th of a month is no day
 }
 
 }  // namespace paretoken::reports

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/record/fact.h"
@@ -23,9 +25,17 @@ struct ForeignLoad {
     std::optional<std::int64_t> concurrency = {};  ///< most requests in flight, above 0
     std::optional<double> request_rate = {};       ///< requests/s of an open loop, above 0
     std::optional<double> burstiness = {};
-    std::uint64_t requests = 0;  ///< number that was asked for; 0 if unknown
-    std::string seed = {};
+    bool all_at_once = false;          ///< whether the file tells that there is neither a cap nor a rate
+    std::string length_source = {};    ///< who counted tokens: "usage"; empty if the file does not tell
+    std::uint64_t requests = 0;        ///< number that was asked for; 0 if unknown
+    std::string hardware = {};         ///< name of a GPU, as the file has it: "4xNVIDIA_L40S"
+    std::uint32_t hardware_count = 1;  ///< number of GPUs, unless `hardware` begins with one
+    std::map<std::string, std::string> metadata = {};  ///< settings of the server that the file tells
 };
+
+/// The texts, whole numbers and truth values of an object, as text, under keys that are not among the words
+/// of `known`, which begins and ends with a blank. Long ones and fractions, which are figures, are left out.
+std::map<std::string, std::string> other_values_in(const nlohmann::json& object, std::string_view known);
 
 /// Leaves out a cap and a rate that are not above 0, which programs write for "none".
 ForeignLoad with_real_limits(ForeignLoad load);

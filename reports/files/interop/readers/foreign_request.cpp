@@ -123,12 +123,14 @@ ForeignRun run_of_requests(const ForeignLoad& load, std::initializer_list<Fact> 
     return run;
 }
 
-void place_in_slots(std::vector<ForeignRequest>& requests, std::optional<std::int64_t> concurrency,
+bool place_in_slots(std::vector<ForeignRequest>& requests, std::optional<std::int64_t> concurrency,
                     std::optional<double> duration_s) {
-    const auto length_of = [](const ForeignRequest& request) { return request.latency_s.value_or(0); };
-    if (requests.empty()) return;
-    const auto slots = static_cast<std::size_t>(
-        std::clamp<std::int64_t>(concurrency.value_or(1), 1, static_cast<std::int64_t>(requests.size())));
+    const auto length_of = [](const ForeignRequest& request) {
+        return request.latency_s.value_or(request.chunks_s.empty() ? 0 : request.chunks_s.back());
+    };
+    if (!concurrency && !duration_s) return false;
+    const auto slots = static_cast<std::size_t>(std::clamp<std::int64_t>(
+        concurrency.value_or(1), 1, std::max<std::int64_t>(1, static_cast<std::int64_t>(requests.size()))));
     std::priority_queue<double, std::vector<double>, std::greater<>> free(std::greater<>(),
                                                                           std::vector<double>(slots, 0.0));
     double last_start = 0;
@@ -140,9 +142,10 @@ void place_in_slots(std::vector<ForeignRequest>& requests, std::optional<std::in
         last_start = std::max(last_start, requests[i].sent_s);
         end = std::max(end, requests[i].sent_s + length_of(requests[i]));
     }
-    if (!duration_s || !(last_start > 0)) return;
+    if (!duration_s || !(last_start > 0)) return true;
     const double stretch = std::max(0.0, *duration_s - (end - last_start)) / last_start;
     for (ForeignRequest& request : requests) request.sent_s *= stretch;
+    return true;
 }
 
 std::string without_python_numbers(std::string text) {

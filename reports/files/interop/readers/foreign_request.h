@@ -41,8 +41,9 @@ ForeignRun run_of_requests(const ForeignLoad& load, std::initializer_list<Fact> 
                            std::shared_ptr<const std::vector<ForeignRequest>> requests);
 
 /// Gives requests a start where a file tells none: each as soon as one of `concurrency` slots is free, or
-/// evenly, stretched to `duration_s` if known. Rates over time are then right, but not overlaps.
-void place_in_slots(std::vector<ForeignRequest>& requests, std::optional<std::int64_t> concurrency,
+/// evenly, stretched to `duration_s` if known. Rates over time are then right, but not overlaps. Returns
+/// false if neither is known, so that there is nothing to place them by.
+bool place_in_slots(std::vector<ForeignRequest>& requests, std::optional<std::int64_t> concurrency,
                     std::optional<double> duration_s);
 
 /// `text` with NaN, Infinity and -Infinity outside of strings, which Python writes, replaced by null.

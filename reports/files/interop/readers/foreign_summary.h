@@ -1,19 +1,29 @@
 #pragma once
 // Runs of which a file has only figures that another program computed. They are kept under the program's own
 // definitions (core/record/reported.h).
+#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/record/reported.h"
 #include "reports/files/interop/foreign.h"
 #include "reports/files/interop/readers/foreign_load.h"
+#include "reports/files/interop/readers/foreign_request.h"
 
 namespace paretoken::reports {
 
 /// The run of a summary, without requests. Throws a UsageError that names `where` if it has no figure.
 ForeignRun summary_run(ForeignLoad load, Reported reported, const std::string& where);
+
+/// The run of requests whose file does not tell when they were sent. If it does not tell a cap or the
+/// duration either, nothing that depends on time is known, and the run is a summary of their latencies and
+/// lengths.
+ForeignRun run_without_starts(ForeignLoad load, std::initializer_list<Fact> unknown,
+                              std::vector<ForeignRequest> requests, std::optional<double> duration_s,
+                              const std::string& where);
 
 /// Adds `value` × `scale`, unless it is unknown.
 void add_figure(Reported& reported, const std::string& key, std::optional<double> value, double scale = 1);

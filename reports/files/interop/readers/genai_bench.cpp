@@ -2,7 +2,6 @@
 // tokens came. Only its summary is known if the list of requests was taken out.
 #include <fmt/format.h>
 
-#include <memory>
 #include <utility>
 
 #include "reports/files/file_io.h"
@@ -41,7 +40,7 @@ ForeignRequest genai_request(const Json& json, double unit_s) {
 }
 
 /// The load, with what the metadata beside the file tells.
-ForeignLoad genai_load(const std::filesystem::path& file, const Json& json, std::string_view remark) {
+ForeignLoad genai_load(const std::filesystem::path& file, const Json& json) {
     std::string version;
     ForeignLoad load{.concurrency = count_in(json, {"aggregated_metrics", "num_concurrency"})};
     std::error_code error;
@@ -51,14 +50,14 @@ ForeignLoad genai_load(const std::filesystem::path& file, const Json& json, std:
         load.model = text_in(metadata, {"model"});
         version = text_in(metadata, {"benchmark_version"});
     }
-    load.tool = fmt::format("genai-bench{}{}{}", version.empty() ? "" : " ", version, remark);
+    load.tool = fmt::format("genai-bench{}{}", version.empty() ? "" : " ", version);
     return load;
 }
 
 /// The failed requests are counted, because the file's "error_rate" is computed before they are known.
 ForeignRun genai_summary(const std::filesystem::path& file, const Json& json, double unit_s) {
     const Json& all = at_path(json, {"aggregated_metrics"});
-    ForeignLoad load = genai_load(file, json, "");
+    ForeignLoad load = genai_load(file, json);
     Reported reported{.by = "genai-bench"};
     if (const auto requests = count_in(all, {"num_requests"})) {
         load.requests = static_cast<std::uint64_t>(*requests);
@@ -99,15 +98,11 @@ std::vector<ForeignRun> genai_bench_runs(const std::filesystem::path& file) {
         runs.push_back(genai_summary(file, json, unit_s));
         return runs;
     }
-    auto requests = std::make_shared<std::vector<ForeignRequest>>();
-    for (const Json& request : all) requests->push_back(genai_request(request, unit_s));
-
-    ForeignLoad load = genai_load(file, json, " (without the times of sending)");
-    load.requests = requests->size();
-    place_in_slots(*requests, load.concurrency, number_in(json, {"aggregated_metrics", "run_duration"}));
-    load = with_real_limits(std::move(load));
-    runs.push_back(run_of_requests(load, {Fact::event_times, Fact::cached_tokens, Fact::server_counters},
-                                   std::move(requests)));
+    std::vector<ForeignRequest> requests;
+    for (const Json& request : all) requests.push_back(genai_request(request, unit_s));
+    runs.push_back(run_without_starts(
+        genai_load(file, json), {Fact::event_times, Fact::cached_tokens, Fact::server_counters},
+        std::move(requests), number_in(json, {"aggregated_metrics", "run_duration"}), where));
     return runs;
 }
 

@@ -20,27 +20,43 @@ using Json = nlohmann::json;
 /// The kinds of requests, as the file groups them. Incomplete ones were cut off at the end of the level.
 constexpr const char* kKinds[] = {"successful", "errored", "incomplete"};
 
+/// A time of a request. Versions before 0.4 have other names for them, beside the request's other values.
+const Json& guidellm_time(const Json& request, const char* name, const char* before) {
+    const Json& now = at_path(request, {"info", "timings", name});
+    return now.is_null() ? at_path(request, {before}) : now;
+}
+
+const Json& guidellm_start_of(const Json& request) {
+    return guidellm_time(request, "request_start", "start_time");
+}
+
 double guidellm_start(const Json& request, const std::string& where) {
-    return required_time(request, {"info", "timings", "request_start"}, where);
+    return required_time(guidellm_start_of(request), "request_start", where);
+}
+
+/// A count under its name, or under that of versions before 0.4.
+std::optional<std::int64_t> guidellm_count(const Json& request, const char* block, const char* before) {
+    const auto now = count_in(request, {block, "total_tokens"});
+    return now ? now : count_in(request, {before});
 }
 
 ForeignRequest guidellm_request(const Json& json, std::string_view kind, double began,
                                 const std::string& where) {
     const double start = guidellm_start(json, where);
-    const auto since = [&](const char* key) -> std::optional<double> {
-        const auto at = number_in(json, {"info", "timings", key});
+    const auto since = [&](const char* key, const char* before) -> std::optional<double> {
+        const auto at = number_in(guidellm_time(json, key, before));
         return at ? std::optional(*at - start) : std::nullopt;
     };
     ForeignRequest request;
     request.sent_s = start - began;
     if (const auto due = number_in(json, {"info", "timings", "targeted_start"}))
         request.scheduled_s = *due - began;
-    request.first_s = since("first_token_iteration");
-    request.last_s = since("last_token_iteration");
-    request.latency_s = since("request_end");
-    request.input_tokens = count_in(json, {"input_metrics", "total_tokens"});
+    request.first_s = since("first_token_iteration", "first_token_time");
+    request.last_s = since("last_token_iteration", "last_token_time");
+    request.latency_s = since("request_end", "end_time");
+    request.input_tokens = guidellm_count(json, "input_metrics", "prompt_tokens");
     request.cached_tokens = count_in(json, {"input_metrics", "cached_tokens"});
-    request.output_tokens = count_in(json, {"output_metrics", "total_tokens"});
+    request.output_tokens = guidellm_count(json, "output_metrics", "output_tokens");
     request.failed = kind == "errored";
     request.cancelled = kind == "incomplete";
     if (request.failed) {
@@ -51,8 +67,10 @@ ForeignRequest guidellm_request(const Json& json, std::string_view kind, double 
 }
 
 ForeignLoad guidellm_load(const Json& file, const Json& benchmark) {
-    ForeignLoad load{.tool = "GuideLLM " + text_in(file, {"metadata", "guidellm_version"})};
-    const Json& strategy = at_path(benchmark, {"config", "strategy"});
+    const std::string version = text_in(file, {"metadata", "guidellm_version"});
+    ForeignLoad load{.tool = fmt::format("GuideLLM{}{}", version.empty() ? "" : " ", version)};
+    const char* const settings = benchmark.contains("config") ? "config" : "args";
+    const Json& strategy = at_path(benchmark, {settings, "strategy"});
     const std::string type = text_in(strategy, {"type_"});
     load.started_at = utc_of_epoch(number_in(benchmark, {"start_time"}).value_or(0));
     if (type == "synchronous") {
@@ -60,6 +78,7 @@ ForeignLoad guidellm_load(const Json& file, const Json& benchmark) {
     } else if (type == "concurrent" || type == "throughput") {
         load.concurrency = count_in(strategy, {"streams"});
         if (!load.concurrency) load.concurrency = count_in(strategy, {"max_concurrency"});
+        load.all_at_once = type == "throughput";
     } else {
         load.request_rate = number_in(strategy, {"rate"});
     }
@@ -68,6 +87,8 @@ ForeignLoad guidellm_load(const Json& file, const Json& benchmark) {
         const Json arguments = Json::parse(text_in(requests[0], {"request_args"}), nullptr, false);
         load.model = text_in(arguments, {"body", "model"});
     }
+    if (load.model.empty()) load.model = text_in(benchmark, {settings, "backend", "model"});
+    if (load.model.empty()) load.model = text_in(benchmark, {"worker", "backend_model"});
     return load;
 }
 
@@ -83,8 +104,7 @@ ForeignRun guidellm_run(const Json& file, const Json& benchmark, const std::stri
         for (const char* const kind : kKinds)
             for (const Json& request : at_path(*groups, {kind}))
                 // A request that was never sent has no times.
-                if (number_in(request, {"info", "timings", "request_start"}))
-                    all.emplace_back(kind, &request);
+                if (number_in(guidellm_start_of(request))) all.emplace_back(kind, &request);
         if (all.empty()) refuse_foreign(where, "a benchmark holds no request that was sent");
         std::ranges::sort(all, [&](const auto& a, const auto& b) {
             return guidellm_start(*a.second, where) < guidellm_start(*b.second, where);
@@ -99,7 +119,8 @@ ForeignRun guidellm_run(const Json& file, const Json& benchmark, const std::stri
 }  // namespace
 
 bool is_guidellm(std::string_view text) {
-    return text.starts_with('{') && text.find("\"guidellm_version\"") != text.npos;
+    return text.starts_with('{') && (text.find("\"guidellm_version\"") != text.npos ||
+                                     text.find("\"generative_benchmark\"") != text.npos);
 }
 
 std::vector<ForeignRun> guidellm_runs(const std::filesystem::path& file) {

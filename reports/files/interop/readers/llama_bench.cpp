@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "reports/files/file_io.h"
@@ -29,13 +30,22 @@ std::string llama_test_name(std::int64_t prompt, std::int64_t generated, std::in
 ForeignRun llama_bench_run(const Json& test, const std::string& where) {
     const std::int64_t prompt = count_in(test, {"n_prompt"}).value_or(0);
     const std::int64_t generated = count_in(test, {"n_gen"}).value_or(0);
+    const bool on_gpu = count_in(test, {"n_gpu_layers"}).value_or(1) > 0;
     ForeignLoad load{
         .tool = fmt::format("llama-bench build {}", count_in(test, {"build_number"}).value_or(0)),
         .model = text_in(test, {"model_type"}),
         .server_kind = "llama.cpp",
         .started_at = utc_of_iso(text_in(test, {"test_time"})),
-        .concurrency = 1};
+        .concurrency = 1,
+        .hardware = on_gpu ? text_in(test, {"gpu_info"}) : std::string()};
+    constexpr std::array kSettings = {"n_gpu_layers", "flash_attn", "type_k",     "type_v",   "n_batch",
+                                      "n_ubatch",     "n_threads",  "split_mode", "cpu_info", "backends"};
+    for (const char* const key : kSettings)
+        if (const Json& value = at_path(test, {key}); !value.is_null())
+            load.metadata[key] = value.is_string() ? value.get<std::string>() : value.dump();
     Reported reported{.by = "llama-bench"};
+    if (prompt > 0) reported.figures["isl_mean_tokens"] = static_cast<double>(prompt);
+    if (generated > 0) reported.figures["osl_mean_tokens"] = static_cast<double>(generated);
     const bool is_decode = prompt == 0;
     const bool is_prefill = generated == 0;
     const std::string rate = is_decode ? "output" : is_prefill ? "input" : "total";

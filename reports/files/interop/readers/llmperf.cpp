@@ -3,7 +3,6 @@
 // tokenizer. Its *_summary.json is a summary.
 #include <fmt/format.h>
 
-#include <memory>
 #include <utility>
 
 #include "reports/files/file_io.h"
@@ -39,24 +38,33 @@ ForeignRequest llmperf_request(const Json& json) {
 }
 
 /// The load that a summary tells.
-ForeignLoad llmperf_load(const Json& summary, std::string_view remark) {
+ForeignLoad llmperf_load(const Json& summary) {
     const std::string version = text_in(summary, {"version"});
-    ForeignLoad load{.tool = fmt::format("llmperf{}{}", version.empty() ? "" : " " + version, remark)};
+    ForeignLoad load{.tool = fmt::format("llmperf{}{}", version.empty() ? "" : " ", version),
+                     .length_source = "a Llama tokenizer"};
     load.model = text_in(summary, {"model"});
     load.concurrency = count_in(summary, {"num_concurrent_requests"});
     return load;
 }
 
+constexpr std::string_view kOfRequests = "_individual_responses.json";
+constexpr std::string_view kOfSummary = "_summary.json";
+
+/// The file beside `file` with the ending `to` instead of `from`; empty if there is none.
+std::filesystem::path file_beside(const std::filesystem::path& file, std::string_view from,
+                                  std::string_view to) {
+    std::string name = file.filename().string();
+    if (!name.ends_with(from)) return {};
+    name.replace(name.size() - from.size(), from.size(), to);
+    std::error_code error;
+    const std::filesystem::path beside = file.parent_path() / name;
+    return std::filesystem::exists(beside, error) ? beside : std::filesystem::path();
+}
+
 /// The summary beside a file of requests; null if there is none.
 Json llmperf_summary_beside(const std::filesystem::path& file) {
-    constexpr std::string_view kEnding = "_individual_responses.json";
-    std::string name = file.filename().string();
-    if (!name.ends_with(kEnding)) return nullptr;
-    name.replace(name.size() - kEnding.size(), kEnding.size(), "_summary.json");
-    std::error_code error;
-    const std::filesystem::path summary = file.parent_path() / name;
-    if (!std::filesystem::exists(summary, error)) return nullptr;
-    return foreign_json(read_file(summary), summary.string());
+    const std::filesystem::path summary = file_beside(file, kOfRequests, kOfSummary);
+    return summary.empty() ? Json(nullptr) : foreign_json(read_file(summary), summary.string());
 }
 
 /// A figure in a summary, whose keys are flat: "results_ttft_s_quantiles_p95".
@@ -88,7 +96,7 @@ ForeignRun llmperf_summary(const Json& summary, const std::string& where) {
                number_in(summary, {"results_mean_output_throughput_token_per_s"}));
     add_figure(reported, "requests_per_s", number_in(summary, {"results_num_completed_requests_per_min"}),
                1.0 / 60);
-    return summary_run(llmperf_load(summary, ""), std::move(reported), where);
+    return summary_run(llmperf_load(summary), std::move(reported), where);
 }
 
 }  // namespace
@@ -97,6 +105,10 @@ bool is_llmperf(std::string_view text) {
     const bool requests = text.starts_with('[') && text.find("\"ttft_s\"") != text.npos &&
                           text.find("\"end_to_end_latency_s\"") != text.npos;
     return requests || (text.starts_with('{') && text.find("\"results_ttft_s_mean\"") != text.npos);
+}
+
+bool llmperf_repeats(const std::filesystem::path& file) {
+    return !file_beside(file, kOfSummary, kOfRequests).empty();
 }
 
 std::vector<ForeignRun> llmperf_runs(const std::filesystem::path& file) {
@@ -108,19 +120,16 @@ std::vector<ForeignRun> llmperf_runs(const std::filesystem::path& file) {
         return runs;
     }
     if (!json.is_array() || json.empty()) refuse_foreign(where, "it holds no request");
-    auto requests = std::make_shared<std::vector<ForeignRequest>>();
-    for (const Json& request : json) requests->push_back(llmperf_request(request));
+    std::vector<ForeignRequest> requests;
+    for (const Json& request : json) requests.push_back(llmperf_request(request));
     const Json summary = llmperf_summary_beside(file);
-    ForeignLoad load = llmperf_load(summary, " (without the times of sending)");
-    load.requests = requests->size();
-    load = with_real_limits(std::move(load));
     std::optional<double> duration_s;
     const auto rate = number_in(summary, {"results_num_completed_requests_per_min"});
     const auto completed = number_in(summary, {"results_num_completed_requests"});
     if (rate && completed && *rate > 0) duration_s = *completed / *rate * 60;
-    place_in_slots(*requests, load.concurrency, duration_s);
-    runs.push_back(run_of_requests(load, {Fact::event_times, Fact::cached_tokens, Fact::server_counters},
-                                   std::move(requests)));
+    runs.push_back(run_without_starts(llmperf_load(summary),
+                                      {Fact::event_times, Fact::cached_tokens, Fact::server_counters},
+                                      std::move(requests), duration_s, where));
     return runs;
 }
 

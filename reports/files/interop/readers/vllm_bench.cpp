@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "reports/files/file_io.h"
@@ -39,10 +41,12 @@ const Json& element(const Json& result, const char* key, std::size_t i) {
 ForeignRequest vllm_request(const Json& result, std::size_t i, double began, bool closed_loop,
                             const std::string& where) {
     ForeignRequest request;
-    request.sent_s = number_in(element(result, "start_times", i)).value_or(began) - began;
-    // A closed loop's request waits for a slot on purpose; that of an open loop was due before it waited.
-    const double waited = closed_loop ? 0 : number_in(element(result, "queue_times", i)).value_or(0);
-    request.scheduled_s = request.sent_s - waited;
+    if (const auto start = number_in(element(result, "start_times", i))) {
+        // A closed loop's request waits for a slot on purpose; that of an open loop was due before it waited.
+        const double waited = closed_loop ? 0 : number_in(element(result, "queue_times", i)).value_or(0);
+        request.sent_s = *start - began;
+        request.scheduled_s = request.sent_s - waited;
+    }
     request.chunks_s = vllm_chunks(result, i, where);
     request.latency_s = number_in(element(result, "latencies", i));
     request.input_tokens = listed_count(element(result, "input_lens", i), "input_lens", where);
@@ -61,6 +65,15 @@ ForeignRequest vllm_request(const Json& result, std::size_t i, double began, boo
     return request;
 }
 
+/// The keys that are not settings of the server, which --metadata and `vllm bench sweep` add.
+constexpr std::string_view kOwnKeys =
+    " date endpoint_type backend label model_id tokenizer_id num_prompts request_rate burstiness "
+    "max_concurrency duration completed failed total_input_tokens total_output_tokens "
+    "request_throughput request_goodput output_throughput total_token_throughput "
+    "max_output_tokens_per_s max_concurrent_requests rtfx run_number gpu tool ramp_up_strategy "
+    "ramp_up_start_rps ramp_up_end_rps spec_decode_num_drafts spec_decode_draft_tokens "
+    "spec_decode_accepted_tokens ";
+
 /// The load, without the details of requests.
 ForeignLoad vllm_load(const Json& result) {
     ForeignLoad load{.tool = "vLLM bench serve",
@@ -72,6 +85,9 @@ ForeignLoad vllm_load(const Json& result) {
     load.concurrency = count_in(result, {"max_concurrency"});
     load.request_rate = number_in(result, {"request_rate"});
     load.burstiness = number_in(result, {"burstiness"});
+    load.all_at_once = result.contains("request_rate");
+    load.hardware = text_in(result, {"gpu"});
+    load.metadata = other_values_in(result, kOwnKeys);
     return with_real_limits(std::move(load));
 }
 
@@ -98,30 +114,56 @@ ForeignRun vllm_summary(const Json& result, const std::string& where) {
     return summary_run(vllm_load(result), std::move(reported), where);
 }
 
-bool has_requests(const Json& result) {
-    constexpr const char* kOfRequests[] = {"start_times", "ttfts", "itls", "output_lens"};
-    return std::ranges::any_of(kOfRequests, [&](const char* key) { return result.contains(key); });
+constexpr std::array kLists = {"output_lens", "ttfts", "itls", "start_times"};
+
+/// Refuses lists of different lengths, and a number of failures that is not theirs. Older versions write no
+/// "start_times".
+void check_arrays(const Json& result, const std::string& where) {
+    for (const char* const key : kLists) {
+        if (!result.contains(key)) continue;
+        const Json& array = result[key];
+        if (!array.is_array())
+            refuse_foreign(where, fmt::format("\"{}\" is no list; the file is damaged", key));
+        if (array.size() != at_path(result, {"output_lens"}).size())
+            refuse_foreign(
+                where, fmt::format("\"{}\" has {} values and \"output_lens\" {}; the file is damaged", key,
+                                   array.size(), at_path(result, {"output_lens"}).size()));
+    }
+    if (result["output_lens"].empty()) refuse_foreign(where, "it holds no request");
+    std::int64_t failed = 0;
+    std::int64_t perhaps = 0;  // with an error and output, or, as a stream that broke off, with neither
+    const auto held = static_cast<std::int64_t>(result["output_lens"].size());
+    for (std::int64_t i = 0; i < held; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const ForeignRequest request = vllm_request(result, at, 0, true, where);
+        const bool has_output = count_in(element(result, "output_lens", at)).value_or(0) > 0;
+        (request.failed && !has_output ? failed : perhaps) += request.failed || !has_output ? 1 : 0;
+    }
+    const auto told = count_in(result, {"failed"});
+    if (told && (*told < failed || *told > failed + perhaps))
+        refuse_foreign(
+            where, fmt::format("\"failed\" is {}, and {} of its requests failed; the file is damaged", *told,
+                               failed));
+    const auto completed = count_in(result, {"completed"});
+    if (told && completed && *told + *completed != held)
+        refuse_foreign(
+            where, fmt::format("\"completed\" is {} and \"failed\" {} of {} requests; the file is damaged",
+                               *completed, *told, held));
 }
 
 ForeignRun vllm_run(Json json, const std::string& where) {
-    if (!has_requests(json)) return vllm_summary(json, where);
-    const auto result = std::make_shared<const Json>(std::move(json));
-    for (const char* const key : {"start_times", "ttfts", "itls", "output_lens"}) {
-        const Json& array = at_path(*result, {key});
-        if (!array.is_array())
-            refuse_foreign(where,
-                           fmt::format("\"{}\" is missing, so that the file has no times of single requests; "
-                                       "repeat the benchmark with --save-result --save-detailed",
-                                       key));
-        if (array.size() != at_path(*result, {"output_lens"}).size())
-            refuse_foreign(
-                where, fmt::format("\"{}\" has {} values and \"output_lens\" {}; the file is damaged", key,
-                                   array.size(), at_path(*result, {"output_lens"}).size()));
+    if (!json.contains("output_lens") || !json.contains("ttfts") || !json.contains("itls"))
+        return vllm_summary(json, where);
+    check_arrays(json, where);
+    const std::size_t held = json["output_lens"].size();
+    const ForeignLoad load = vllm_load(json);
+    if (!json.contains("start_times")) {
+        std::vector<ForeignRequest> requests;
+        for (std::size_t i = 0; i < held; ++i) requests.push_back(vllm_request(json, i, 0, true, where));
+        return run_without_starts(load, {Fact::cached_tokens, Fact::server_counters}, std::move(requests),
+                                  number_in(json, {"duration"}), where);
     }
-    const std::size_t held = (*result)["output_lens"].size();
-    if (held == 0) refuse_foreign(where, "it holds no request");
-
-    const ForeignLoad load = vllm_load(*result);
+    const auto result = std::make_shared<const Json>(std::move(json));
     ForeignRun run{.name = load_name(load),
                    .begun = begun_of(load, {Fact::cached_tokens, Fact::server_counters})};
     const bool closed = !load.request_rate;
@@ -142,6 +184,11 @@ ForeignRun vllm_run(Json json, const std::string& where) {
 bool is_vllm_bench(std::string_view text) {
     return text.starts_with('{') && text.find("\"request_throughput\"") != text.npos &&
            text.find("\"model_id\"") != text.npos && text.find("\"completed\"") != text.npos;
+}
+
+bool vllm_bench_repeats(const std::filesystem::path& file) {
+    const std::string name = file.filename().string();
+    return name == "warmup.json" || name.ends_with(".failure.json");
 }
 
 std::vector<ForeignRun> vllm_bench_runs(const std::filesystem::path& file) {

@@ -211,7 +211,12 @@ TEST(ForeignSummaries, have_statistics_under_the_names_of_every_program) {
     EXPECT_EQ(statistic_named("stddev"), "std");
     EXPECT_EQ(statistic_named("p99.9"), "p999");
     EXPECT_EQ(statistic_named("p99p9"), "p999");
-    EXPECT_EQ(statistic_named("p0p1"), "");
+    EXPECT_EQ(statistic_named("p999"), "p999");
+    EXPECT_EQ(statistic_named("p5"), "p05");
+    EXPECT_EQ(statistic_named("p1.5"), "p015") << "not p15";
+    EXPECT_EQ(statistic_named("p15"), "p15");
+    EXPECT_EQ(statistic_named("p0p1"), "p001");
+    EXPECT_EQ(statistic_named("p100"), "");
     EXPECT_EQ(statistic_named("sum"), "");
     EXPECT_EQ(statistic_named("prompt"), "");
 }

@@ -1,0 +1,361 @@
+// What an import writes, and what it takes from variants of the files of other load generators. The files are
+// made here, in the form that the programs write.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/result/metrics.h"
+#include "reports/analysis/gate/same_work.h"
+#include "reports/analysis/sweep/sweep.h"
+#include "reports/files/file_io.h"
+#include "reports/files/interop/foreign.h"
+#include "reports/files/recorded_files.h"
+#include "reports/files/run_directory.h"
+#include "tests/reports/temporary_directory.h"
+#include "tests/support/message_of.h"
+#include "tests/support/paths.h"
+
+namespace paretoken::reports {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+fs::path sample(const std::string& name) {
+    return fs::path(paths::source_dir()) / "tests/reports/files/interop/samples" / name;
+}
+
+/// A result of `vllm bench serve --save-detailed` whose requests have 3 chunks 10 ms apart; the last failed.
+Json vllm_result(int requests = 4, int concurrency = 2) {
+    Json json{{"date", "20261125-080325"},      {"backend", "vllm"},
+              {"endpoint_type", "openai"},      {"model_id", "m"},
+              {"num_prompts", requests},        {"request_rate", "inf"},
+              {"max_concurrency", concurrency}, {"duration", 1.0},
+              {"completed", requests - 1},      {"failed", 1},
+              {"request_throughput", 3.0}};
+    for (int i = 0; i < requests; ++i) {
+        const bool failed = i + 1 == requests;
+        json["input_lens"].push_back(8);
+        json["output_lens"].push_back(failed ? 0 : 3);
+        json["ttfts"].push_back(failed ? 0 : .05);
+        json["itls"].push_back(failed ? Json::array() : Json{.01, .01});
+        json["start_times"].push_back(100 + .2 * i);
+        json["errors"].push_back(failed ? "refused" : "");
+    }
+    return json;
+}
+
+/// A line of SGLang's bench_serving with details: 2 requests of 3 chunks.
+Json sglang_result(int counted_tokens, int tokens_of_texts) {
+    return {{"backend", "sglang"},
+            {"request_rate", nullptr},
+            {"max_concurrency", 1},
+            {"duration", 1.0},
+            {"completed", 2},
+            {"total_input_tokens", 16},
+            {"total_output_tokens", counted_tokens},
+            {"total_output_tokens_retokenized", tokens_of_texts},
+            {"output_throughput", counted_tokens},
+            {"total_throughput", counted_tokens + 16},
+            {"mean_e2e_latency_ms", 70},
+            {"mean_ttft_ms", 50},
+            {"mean_tpot_ms", 1},
+            {"input_lens", {8, 8}},
+            {"output_lens", {counted_tokens / 2, counted_tokens / 2}},
+            {"ttfts", {.05, .05}},
+            {"itls", {{.1, .1}, {.1, .1}}},
+            {"errors", {"", ""}}};
+}
+
+Json aiperf_summary(const Json& input_config) {
+    const auto block = [](double value, const char* unit) { return Json{{"avg", value}, {"unit", unit}}; };
+    return {{"input_config", input_config},
+            {"request_count", block(10, "requests")},
+            {"request_throughput", block(2, "requests/sec")},
+            {"request_latency", block(500, "ms")}};
+}
+
+Json stage_of(double rate, int count) {
+    return {{"load_summary", {{"count", count}, {"requested_rate", rate}, {"schedule_delay", {{"mean", 0}}}}},
+            {"successes",
+             {{"count", count},
+              {"latency", {{"request_latency", {{"mean", .5}, {"p99", .9}}}}},
+              {"throughput", {{"requests_per_sec", rate}}}}},
+            {"failures", {{"count", 0}}}};
+}
+
+class Import : public ::testing::Test {
+  protected:
+    fs::path write(const std::string& name, const std::string& text) {
+        const fs::path file = directory_.path() / name;
+        ensure_directory(file.parent_path());
+        write_file_atomically(file, text);
+        return file;
+    }
+    fs::path write(const std::string& name, const Json& json) { return write(name, json.dump()); }
+
+    std::vector<fs::path> imported(const std::vector<fs::path>& paths) {
+        std::vector<fs::path> names;
+        for (const fs::path& run : import_runs(paths, out_)) names.push_back(run.lexically_relative(out_));
+        return names;
+    }
+    /// The run of a file that holds one.
+    RunResult run_of(const fs::path& file) {
+        const fs::path into = directory_.path() / fmt::format("run{}", ++runs_);
+        EXPECT_THAT(import_runs(file, into), ElementsAre(into));
+        return read_run_directory(into);
+    }
+    std::string refusal(const fs::path& path) {
+        return message_of<UsageError>([&] { import_runs(path, out_); });
+    }
+
+    const TemporaryDirectory directory_;
+    const fs::path out_ = directory_.path() / "out";
+    int runs_ = 0;
+};
+
+TEST_F(Import, of_files_with_equal_names_keeps_each_in_a_directory_of_its_own) {
+    const fs::path a = write("a/result.json", vllm_result());
+    const fs::path b = write("b/result.json", vllm_result(6));
+    EXPECT_THAT(imported({a, b}), ElementsAre("a/result", "b/result"));
+    EXPECT_EQ(read_run_directory(out_ / "a/result").counts.requests, 4U);
+    EXPECT_EQ(read_run_directory(out_ / "b/result").counts.requests, 6U);
+}
+
+TEST_F(Import, of_a_directory_keeps_files_that_differ_in_their_endings_alone) {
+    write("in/a.json", vllm_result());
+    write("in/a.jsonl", sglang_result(6, 6));
+    EXPECT_THAT(imported({directory_.path() / "in"}), ElementsAre("a/concurrency_2", "a/concurrency_1"));
+    fs::remove_all(out_);
+    EXPECT_THAT(imported({directory_.path() / "in/a.json", directory_.path() / "in/a.jsonl"}),
+                ElementsAre("a", "a-2"));
+}
+
+TEST_F(Import, takes_the_load_of_a_file_of_aiperf_from_the_summary_with_its_prefix_and_skips_that) {
+    for (const char* const ending : {".json", "_aiperf.json"}) {
+        write("in/mine.jsonl", read_file(sample("aiperf/profile_export.jsonl")));
+        write(fmt::format("in/mine{}", ending), read_file(sample("aiperf/profile_export_aiperf.json")));
+        const RunResult run = run_of(directory_.path() / "in");
+        EXPECT_EQ(run.counts.requests, 6U);
+        EXPECT_EQ(run.provenance.model, "smollm2");
+        EXPECT_EQ(run.concurrency, 2U);
+        fs::remove_all(directory_.path() / "in");
+    }
+}
+
+TEST_F(Import, that_fails_leaves_nothing_and_can_be_repeated) {
+    Json damaged = vllm_result();
+    damaged["itls"][2] = {.01, -.01};
+    write("in/a.json", vllm_result());
+    write("in/b.json", damaged);
+    EXPECT_THAT(refusal(directory_.path() / "in"), HasSubstr("b.json"));
+    EXPECT_FALSE(fs::exists(out_));
+    write("in/b.json", vllm_result());
+    EXPECT_EQ(imported({directory_.path() / "in"}).size(), 2U);
+    EXPECT_THAT(refusal(directory_.path() / "in"), HasSubstr("not an empty directory"));
+}
+
+TEST_F(Import, counts_chunks_if_the_lengths_of_sglang_are_those_that_were_asked_for) {
+    const RunResult counted = run_of(write("a.jsonl", sglang_result(8, 8)));
+    EXPECT_EQ(counted.workload.achieved_output_tokens, 4);
+    EXPECT_EQ(counted.counts.disputed, 0U);
+    const RunResult asked = run_of(write("b.jsonl", sglang_result(200, 6)));
+    EXPECT_EQ(asked.workload.achieved_output_tokens, 3) << "the chunks of an answer";
+    EXPECT_EQ(asked.counts.disputed, 2U);
+    EXPECT_EQ(asked.workload.length_source, "");
+    const RunResult unknown = run_of(write("c.jsonl", sglang_result(200, 12)));
+    EXPECT_FALSE(unknown.workload.achieved_output_tokens) << "chunks have 2 tokens on average";
+    Json summary = sglang_result(200, 6);
+    for (const char* const key : {"ttfts", "itls", "output_lens", "input_lens", "errors"}) summary.erase(key);
+    const RunResult summarised = run_of(write("d.jsonl", summary));
+    EXPECT_EQ(summarised.reported->at("output_tokens_per_s"), 6);
+    EXPECT_EQ(summarised.reported->at("osl_mean_tokens"), 3);
+    EXPECT_FALSE(summarised.reported->at("tpot_mean_s"));
+}
+
+TEST_F(Import, invents_no_rate_where_neither_the_load_nor_the_duration_is_known) {
+    const fs::path file = directory_.path() / "m_individual_responses.json";
+    write(file.filename().string(), read_file(sample("llmperf/m_550_101_individual_responses.json")));
+    const RunResult run = run_of(file);
+    ASSERT_TRUE(run.reported);
+    EXPECT_EQ(run.provenance.measured_by, "llmperf");
+    EXPECT_NEAR(*run.reported->at("ttft_p50_s"), .14, 1e-9);
+    EXPECT_EQ(run.reported->failed, 1U);
+    EXPECT_FALSE(run.reported->at("requests_per_s"));
+    EXPECT_FALSE(run.whole_run.at(figure::kRequests));
+    EXPECT_EQ(load_label_of(run), "load unknown");
+}
+
+TEST_F(Import, finds_the_load_where_earlier_versions_of_aiperf_and_genai_perf_wrote_it) {
+    const RunResult old =
+        run_of(write("a.json", aiperf_summary({{"endpoint", {{"type", "chat"}, {"model_names", {"m"}}}},
+                                               {"loadgen", {{"concurrency", 32}}}})));
+    EXPECT_EQ(old.concurrency, 32U);
+    EXPECT_EQ(old.provenance.model, "m");
+    EXPECT_EQ(old.reported->by, "AIPerf");
+    const RunResult genai =
+        run_of(write("b.json", aiperf_summary({{"model_names", {"n"}},
+                                               {"perf_analyzer", {{"stimulus", {{"request_rate", 4.0}}}}}})));
+    EXPECT_EQ(genai.request_rate, 4);
+    EXPECT_EQ(genai.provenance.model, "n");
+    EXPECT_EQ(genai.reported->by, "GenAI-Perf");
+}
+
+TEST_F(Import, tells_a_load_without_limits_from_one_that_the_file_does_not_name) {
+    Json unlimited = vllm_result();
+    unlimited["max_concurrency"] = nullptr;
+    EXPECT_EQ(load_label_of(run_of(write("a.json", unlimited))), "all at once");
+    unlimited.erase("request_rate");
+    EXPECT_EQ(load_label_of(run_of(write("b.json", unlimited))), "load unknown");
+}
+
+TEST_F(Import, of_loads_that_no_file_names_is_not_comparable_if_other_numbers_were_in_flight) {
+    const auto run_with = [&](double latency_ms) {
+        Json json = aiperf_summary({{"endpoint", {{"type", "chat"}}}});
+        json["request_latency"]["avg"] = latency_ms;
+        return run_of(write(fmt::format("{}.json", latency_ms), json));
+    };
+    const RunResult run = run_with(500);
+    EXPECT_FALSE(difference_of_work(run, run_with(550), {}));
+    EXPECT_THAT(difference_of_work(run, run_with(1000), {}).value_or(""),
+                HasSubstr("1 and 2 requests in flight on average (--across load)"));
+    EXPECT_FALSE(difference_of_work(run, run_with(1000), {Across::load}));
+}
+
+TEST_F(Import, places_the_requests_of_versions_of_vllm_without_start_times) {
+    Json old = vllm_result();
+    old.erase("start_times");
+    const RunResult run = run_of(write("a.json", old));
+    EXPECT_THAT(run.provenance.measured_by, HasSubstr("without the times of sending"));
+    EXPECT_EQ(run.counts.failed, 1U);
+    EXPECT_NEAR(*run.metric("ttft_s")->at(.5)->value, .05, 1e-9);
+    EXPECT_NEAR(run.window.run_s, 1, 1e-6);
+    const MetricSummary* const lag = run.metric("send_lag_s");
+    EXPECT_TRUE(lag == nullptr || *lag->at(.5)->value < 1e-9) << "it is not known when requests were due";
+}
+
+TEST_F(Import, divides_the_requests_of_inference_perf_by_its_stages) {
+    const Json one = Json::parse(read_file(sample("inference-perf/per_request_lifecycle_metrics.json")))[1];
+    Json requests = Json::array();
+    for (const double start : {20.0, 0.0, 1.0, 20.5, 21.0}) {  // not in their order
+        Json request = one;
+        const double shift = start - one["start_time"].get<double>();
+        for (const char* const key : {"start_time", "end_time"})
+            request[key] = one[key].get<double>() + shift;
+        for (Json& time : request["info"]["response_metrics"]["chunk_times"])
+            time = time.get<double>() + shift;
+        requests.push_back(request);
+    }
+    write("in/per_request_lifecycle_metrics.json", requests);
+    write("in/stage_0_lifecycle_metrics.json", stage_of(1, 2));
+    write("in/stage_1_lifecycle_metrics.json", stage_of(2, 3));
+    EXPECT_THAT(imported({directory_.path() / "in"}), ElementsAre("rate_1", "rate_2"));
+    EXPECT_EQ(read_run_directory(out_ / "rate_1").counts.requests, 2U);
+    EXPECT_EQ(read_run_directory(out_ / "rate_2").counts.requests, 3U);
+    EXPECT_LT(read_run_directory(out_ / "rate_2").window.run_s, 3);
+    fs::remove_all(out_);
+    write("in/stage_1_lifecycle_metrics.json", stage_of(2, 7));
+    EXPECT_THAT(refusal(directory_.path() / "in"), HasSubstr("5 requests and the files of its 2 stages 9"));
+}
+
+TEST_F(Import, reads_the_summaries_of_stages_where_there_are_no_requests) {
+    write("in/stage_0_lifecycle_metrics.json", stage_of(1, 2));
+    write("in/summary_lifecycle_metrics.json", stage_of(1, 2));
+    const RunResult run = run_of(directory_.path() / "in");
+    EXPECT_EQ(run.reported->by, "inference-perf");
+    EXPECT_EQ(run.request_rate, 1);
+    EXPECT_EQ(run.reported->at("e2e_p99_s"), .9);
+}
+
+TEST_F(Import, recognises_files_by_their_content_whatever_their_names_and_the_order_of_their_keys) {
+    for (const char* const name : {"RUN.JSON", "run.txt", "run", "run.ndjson", "phases/run.json", "run.log"})
+        EXPECT_EQ(run_of(write(name, vllm_result())).counts.requests, 4U) << name;
+    const Json sorted = vllm_result(20000);  // nlohmann::json sorts keys
+    ASSERT_GT(sorted.dump().find("\"request_throughput\""), std::size_t{256} << 10);
+    EXPECT_EQ(run_of(write("sorted.json", sorted)).counts.requests, 20000U);
+}
+
+TEST_F(Import, reads_guidellms_earlier_names_of_times_and_files_without_metadata) {
+    const Json request{{"start_time", 1000.0}, {"first_token_time", 1000.2}, {"last_token_time", 1001.0},
+                       {"end_time", 1001.0},   {"prompt_tokens", 100},       {"output_tokens", 20}};
+    const Json benchmark{{"type_", "generative_benchmark"},
+                         {"args", {{"strategy", {{"type_", "concurrent"}, {"streams", 4}}}}},
+                         {"worker", {{"backend_model", "m"}}},
+                         {"requests", {{"successful", {request}}}}};
+    const RunResult run = run_of(write("a.json", Json{{"benchmarks", {benchmark}}}));
+    EXPECT_EQ(run.provenance.measured_by, "GuideLLM");
+    EXPECT_EQ(run.provenance.model, "m");
+    EXPECT_EQ(run.concurrency, 4U);
+    EXPECT_NEAR(*run.metric("ttft_s")->at(.5)->value, .2, 1e-6);
+    EXPECT_EQ(run.workload.achieved_output_tokens, 20);
+}
+
+TEST_F(Import, names_the_program_and_the_right_file_for_files_that_hold_no_results) {
+    const Json metadata{{"benchmark_version", "0.0.5"}, {"traffic_scenario", {"D(24,12)"}}};
+    EXPECT_THAT(refusal(write("in/experiment_metadata.json", metadata)),
+                HasSubstr("genai-bench; give the file of each scenario"));
+    EXPECT_THAT(refusal(directory_.path() / "in"), HasSubstr("experiment_metadata.json: it describes"));
+    EXPECT_THAT(refusal(write("benchmark_summary.json", Json{{"Total Requests", 1}, {"Avg Latency (s)", 1}})),
+                HasSubstr("give benchmark_data.db"));
+}
+
+TEST_F(Import, refuses_files_that_contradict_themselves) {
+    Json json = vllm_result();
+    json["failed"] = 3;
+    EXPECT_THAT(refusal(write("a.json", json)), HasSubstr("\"failed\" is 3, and 1 of its requests failed"));
+    json = vllm_result();
+    json["completed"] = 2;
+    EXPECT_THAT(refusal(write("b.json", json)), HasSubstr("\"completed\" is 2"));
+    const Json summary{{"model_id", "m"}, {"completed", 1}, {"request_throughput", 1}, {"mean_ttft_ms", -5}};
+    EXPECT_THAT(refusal(write("c.json", summary)), HasSubstr("ttft_mean is -0.005"));
+    json = vllm_result();
+    json["date"] = "20251399-080325";
+    EXPECT_EQ(run_of(write("d.json", json)).provenance.started_at, "");
+}
+
+TEST_F(Import, has_no_latencies_of_a_summary_in_which_every_request_failed) {
+    const Json summary{{"model_id", "m"},         {"completed", 0}, {"failed", 5},
+                       {"request_throughput", 0}, {"duration", 2},  {"mean_ttft_ms", 0}};
+    const RunResult run = run_of(write("a.json", summary));
+    EXPECT_EQ(run.reported->failed, 5U);
+    EXPECT_FALSE(run.reported->at("ttft_mean_s"));
+    EXPECT_EQ(run.reported->at("duration_s"), 2);
+}
+
+TEST_F(Import, keeps_what_a_file_tells_of_the_server) {
+    Json json = vllm_result();
+    json["gpu"] = "4xNVIDIA_L40S";
+    json["max_num_seqs"] = 8;
+    json["deployment"] = "base";
+    json["rtfx"] = 0.0;
+    const Provenance from = run_of(write("a.json", json)).provenance;
+    EXPECT_EQ(from.hardware, "l40s");
+    EXPECT_EQ(from.hardware_count, 4U);
+    EXPECT_EQ(from.metadata,
+              (std::map<std::string, std::string>{{"deployment", "base"}, {"max_num_seqs", "8"}}));
+    json["gpu"] = "2xSomething New";
+    EXPECT_EQ(run_of(write("b.json", json)).provenance.metadata.at("gpu"), "2xSomething New");
+}
+
+TEST_F(Import, can_be_shown_under_the_name_of_its_file) {
+    import_runs(write("a.json", vllm_result()), out_, {.shown = "results/a.json"});
+    EXPECT_EQ(shown_name(out_), "results/a.json");
+    EXPECT_EQ(shown_name(directory_.path()), directory_.path().string());
+}
+
+TEST_F(Import, is_what_a_file_in_the_place_of_a_run_directory_needs) {
+    const fs::path file = write("a.json", vllm_result());
+    EXPECT_THAT(message_of<UsageError>([&] { for_each_recorded(file, [](RequestRecord&&) {}); }),
+                HasSubstr("paretoken import"));
+}
+
+}  // namespace
+}  // namespace paretoken::reports
