@@ -109,8 +109,8 @@ void KneeSearch::tell(const StepResult& result) {
     decide();
 }
 
-/// Returns whether only those runs are left that are used to confirm the level that was found: one, or three if
-/// it has not been shown yet that the level meets the SLOs, of which the last may confirm a lower level.
+/// Returns whether only those runs are left that are used to confirm the level that was found: one, or three
+/// if it has not been shown yet that the level meets the SLOs, of which the last may confirm a lower level.
 bool KneeSearch::is_last_run() const {
     if (passed_.empty()) return false;
     const std::uint64_t kept = passed_.rbegin()->second.times_enough > 1 ? 3 : 1;

@@ -112,7 +112,9 @@ std::vector<std::string> notes_on(const GateInput& input, double assumed_spread)
             runs, [](const GateRun& r) { return r.result.validity.verdict != Verdict::valid; });
     };
     const auto unsteady = [](const std::vector<GateRun>& runs) {
-        return std::ranges::count_if(runs, [](const GateRun& r) { return !r.result.window.steady; });
+        return std::ranges::count_if(runs, [](const GateRun& r) {
+            return !r.result.window.steady && !r.result.reported;  // a summary tells of no window
+        });
     };
     if (const auto runs = warned(input.baseline) + warned(input.candidate); runs > 0)
         notes.push_back(fmt::format("{} of {} runs carry warnings, which their run.json names.", runs,
