@@ -116,7 +116,7 @@ std::string within_text(const SweepSearch& answer, const std::string& axis) {
 }
 
 std::string search_text(const SweepSearch& search, const std::string& axis) {
-    std::string text = fmt::format("{} runs; {}.", search.runs, search.ended);
+    std::string text = fmt::format("{} run{}; {}.", search.runs, search.runs == 1 ? "" : "s", search.ended);
     const bool reached = reached_saturation(search);
     // Where throughput still grew, the estimate is refuted by a higher load that kept the limits.
     const double kept = std::max(search.pass.value_or(0), search.within.value_or(0));
