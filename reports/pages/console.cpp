@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -355,12 +356,13 @@ std::string spread_text(const SweepRepeats& repeats) {
 }
 
 /// The SLO knee: the highest load that meets the limits or is within them in every repeat, below the lowest
-/// that misses one.
+/// that misses one. None if no load misses one: higher loads may meet them too.
 std::optional<double> knee_of(std::span<const SweepPoint> points) {
     double lowest_fail = std::numeric_limits<double>::infinity();
     for (const SweepPoint& point : points)
         if (point.slo == SloVerdict::missed) lowest_fail = std::min(lowest_fail, point.load);
     std::optional<double> knee;
+    if (!std::isfinite(lowest_fail)) return knee;
     for (const SweepPoint& point : points) {
         const bool passes = std::ranges::all_of(points, [&](const SweepPoint& other) {
             return other.load != point.load || other.slo == SloVerdict::met ||
