@@ -122,7 +122,7 @@ std::string tolerance_text(const GateRow& row) {
     if (is_limit(row)) return "";
     if (row.points) return points_text(row.tolerance);
     if (row.floor > 0 && percent_of(row, row.limit) > row.tolerance * 100 + 1e-9)
-        return fmt::format("{:.3g} (the least change that matters)", percent_of(row, row.limit));
+        return fmt::format("{:.3g} (floor)", percent_of(row, row.limit));
     return fmt::format("{:.3g}", row.tolerance * 100);
 }
 

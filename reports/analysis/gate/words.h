@@ -39,7 +39,7 @@ std::string interval_text(const GateRow& row);
 /// The largest shift that the data allows by GateRow::at_most, without a unit; – if it is not known.
 std::string bound_text(const GateRow& row);
 
-/// The tolerance in percent or points; empty for a limit.
+/// The tolerance in percent or points; "20 (floor)" where the policy's floor replaces it; empty for a limit.
 std::string tolerance_text(const GateRow& row);
 
 /// The reason of a row, and for an undecided row the data that would decide it. It may be empty.
