@@ -295,12 +295,13 @@ void confirm_fleet(DeploymentPlan& plan, PlannedCell& cell, const PlanCommand& c
     }
     if (!demand.users || !cell.usd_per_h) return;
     // Fewer users get more tokens each, so that the tokens of the mean demand are measured.
-    const auto at_demand = experiments::speed_within_limits(
-        asked_of(command, cell), axis_of(demand),
-        std::ceil(reports::mean_load(demand) / static_cast<double>(replicas)),
-        directory_of(runs, cell) / "demand", this_invocation(), stop);
-    if (at_demand)
-        cell.fleet->usd_per_m_output = reports::usd_per_m_at(plan, cell, at_demand->output_tokens_per_s);
+    const double each = reports::mean_load(demand) / static_cast<double>(replicas);
+    const auto at_demand =
+        experiments::speed_within_limits(asked_of(command, cell), axis_of(demand), std::ceil(each),
+                                         directory_of(runs, cell) / "demand", this_invocation(), stop);
+    if (at_demand && each > 0)
+        cell.fleet->usd_per_m_output =
+            reports::usd_per_m_at(plan, cell, at_demand->output_tokens_per_s * each / std::ceil(each));
 }
 
 void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDirectory& runs,

@@ -183,7 +183,8 @@ RequestRows scheduled_in(const RequestTable& records, TimeSpan span) {
 
 /// Returns whether a growth of the number of requests that were due and not over, ÷ its mean, is that of a
 /// queue. It also grows until the first requests end, and by chance. So the arrivals must last several times
-/// as long as an early request, and the time from the due time to the end must grow with the number.
+/// as long as the first requests, which a queue has not reached, and the time from the due time to the end
+/// must grow with the number.
 bool is_queue(const RequestRows& arrived, TimeSpan span, double growth) {
     constexpr int kTimes = 4;
     constexpr double kLeastPart = 0.5;  // of the relative growth
@@ -192,7 +193,8 @@ bool is_queue(const RequestRows& arrived, TimeSpan span, double growth) {
         [&](const RequestRecord& record) { times.push_back(seconds(end_of(record) - record.scheduled)); });
     if (times.size() < 4) return false;
     const std::span<const double> all(times);
-    std::vector<double> first(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 4));
+    const std::size_t few = std::max<std::size_t>(4, all.size() / 20);
+    std::vector<double> first(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(few));
     std::ranges::sort(first);
     if (seconds(span.length()) < kTimes * percentile(first, 0.5)) return false;
     const double early = moments_of(all.first(all.size() / 2)).mean;

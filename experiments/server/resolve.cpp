@@ -356,8 +356,9 @@ std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds) {
         most = std::max(most, rounds * std::max(kFewestSlots, of.concurrency.value_or(0)));
         rate += of.request_rate.value_or(of.arrivals ? loadgen::arrivals_of(*of.arrivals).rate : 0);
     }
-    if (!std::isfinite(rate)) return most;
-    return std::max(most, static_cast<std::uint64_t>(std::ceil(rate * kUsualSecondsOfArrivals)));
+    constexpr double kMost = 20'000;
+    return std::max(most,
+                    static_cast<std::uint64_t>(std::ceil(std::min(rate * kUsualSecondsOfArrivals, kMost))));
 }
 
 /// The number of jobs that a generated dataset states (agents:jobs=12), and at least one per slot.

@@ -52,7 +52,7 @@ inline constexpr std::uint64_t kUsualRounds = 20;
 inline constexpr double kUsualSecondsOfArrivals = 20;
 
 /// Returns the number of requests of a run whose length is not given: the most of 100, `rounds` for each slot
-/// of its largest closed loop, of which at least 4 are counted, and the arrivals of 20 s.
+/// of its largest closed loop, of which at least 4 are counted, and the arrivals of 20 s, at most 20,000.
 std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds = kUsualRounds);
 
 /// Gives every class its arrivals and caps in-flight requests in a closed loop. If nothing else ends the run,

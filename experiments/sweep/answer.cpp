@@ -61,7 +61,8 @@ bool is_met_together(std::span<const Counted> repeats, std::size_t limit) {
         const RunResult& result = run.result;
         if (!result.window.steady || result.slo.size() <= limit) return false;
         const SloResult& slo = result.slo[limit];
-        if (slo.verdict == SloVerdict::missed || !slo.n_effective || slo.n == 0) return false;
+        const bool is_kept = slo.verdict == SloVerdict::met || slo.verdict == SloVerdict::within;
+        if (!is_kept || !slo.n_effective || slo.n == 0) return false;
         independent += *slo.n_effective;
         over += static_cast<double>(slo.over);
         requests += static_cast<double>(slo.n);

@@ -282,19 +282,27 @@ void copy_others(const ReadShards& shards, const fs::path& out) {
     if (answers) answers->close();
 }
 
-/// Returns a command line without an option of a shard and its value, which may be quoted.
-std::string without_option(std::string command, std::string_view option) {
-    for (const char between : {' ', '='}) {
-        const std::string words = fmt::format(" {}{}", option, between);
-        const std::size_t at = command.find(words);
-        if (at == std::string::npos) continue;
-        const std::size_t value = at + words.size();
-        const bool is_quoted = value < command.size() && command[value] == '\'';
-        std::size_t end = command.find(is_quoted ? '\'' : ' ', value + (is_quoted ? 1 : 0));
-        if (end != std::string::npos && is_quoted) ++end;
-        command.erase(at, end == std::string::npos ? end : end - at);
+/// Returns a command line, as shell_line() writes it, without an option of a shard and its value.
+std::string without_option(std::string_view command, std::string_view option) {
+    std::string kept;
+    bool skips = false;
+    for (std::size_t begin = 0; begin < command.size();) {
+        std::size_t end = begin;
+        for (bool quoted = false; end < command.size() && (quoted || command[end] != ' '); ++end) {
+            if (command[end] == '\\' && !quoted)
+                ++end;
+            else if (command[end] == '\'')
+                quoted = !quoted;
+        }
+        const std::string_view word = command.substr(begin, end - begin);
+        begin = end + 1;
+        const std::string_view name = word.starts_with('\'') ? word.substr(1) : word;
+        if (std::exchange(skips, false)) continue;
+        skips = word == option;
+        if (skips || (name.starts_with(option) && name.substr(option.size()).starts_with('='))) continue;
+        kept += fmt::format("{}{}", kept.empty() ? "" : " ", word);
     }
-    return command;
+    return kept;
 }
 
 /// Returns what all shards recorded, with what is known of each, and names those that did not end.
@@ -304,7 +312,7 @@ Recorded joined_records(const ReadShards& shards, std::span<const PlacedRow> ord
     for (const char* const option : {"shard", "out"}) {
         joined.begun.plan.erase(option);
         std::string& command = joined.begun.provenance.command;
-        command = without_option(std::move(command), fmt::format("--{}", option));
+        command = without_option(command, fmt::format("--{}", option));
     }
     for (std::size_t i = 0; i < shards.parts.size(); ++i) {
         const Recorded& own = shards.parts[i].recorded;

@@ -188,7 +188,7 @@ void JobIndex::read_time(const Row& turn, const Draft& draft, bool begins, RowJo
     if (*turn.at_s < *earlier)
         place.refuse(fmt::format("the time goes back from {} s to {} s in conversation '{}'", *earlier,
                                  *turn.at_s, shown(turn.conversation)));
-    job.delay_s += *turn.at_s - *earlier;
+    job.delay_s += std::max(0.0, *turn.at_s - *earlier - job.tool_s);
     ++pauses_;
 }
 
@@ -413,9 +413,9 @@ std::vector<std::string> JobIndex::notes() const {
     std::vector<std::string> notes;
     if (pauses_ > 0)
         notes.push_back(fmt::format(
-            "{} later turns have a time and no pause: each waits, after the answer before it, for as long as "
+            "{} later turn{} a time and no pause: each waits, after the answer before it, for as long as "
             "lies between the times of both rows",
-            pauses_));
+            pauses_, pauses_ == 1 ? " has" : "s have"));
     if (unused_times_ > 0)
         notes.push_back(fmt::format(
             "{} turns have a time that has no effect, because they are not the first of their job or "

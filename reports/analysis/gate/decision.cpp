@@ -109,8 +109,6 @@ Finding found_of_shift(const Shift& shift, const Shift& cautious, double limit, 
     if (better == Better::neither) {  // a change in either direction counts
         found.p_fail = std::min(1.0, 2 * std::min(p_above(cautious, limit), p_below(cautious, -limit)));
         found.passes = p_below(shift, limit) <= beta && p_above(shift, -limit) <= beta;
-        const Shift opposite{-shift.mean, shift.standard_error, shift.degrees_of_freedom};
-        found.at_most = std::max(upper_bound(shift, beta), upper_bound(opposite, beta));
     } else {
         found.p_fail = p_above(cautious, limit);
         found.passes = p_below(shift, limit) <= beta;
@@ -498,7 +496,7 @@ void describe(Judged& judged, const GateInput& input, const Finding& found, std:
     if (!found.shift) return;
     row.shift = found.shift->mean;
     row.ci95 = interval_of(*found.shift);
-    row.at_most = std::min(row.at_most.value_or(kInfinity), *found.at_most);
+    if (found.at_most) row.at_most = std::min(row.at_most.value_or(kInfinity), *found.at_most);
     row.detectable = detectable_shift(found.cautious.value_or(*found.shift), row.limit, errors);
     if (row.verdict != GateVerdict::inconclusive || input.design == GateDesign::within_runs) return;
     if (input.design == GateDesign::stored) {

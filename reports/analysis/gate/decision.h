@@ -47,8 +47,8 @@ struct GateRow {
     std::optional<double> shift = {};
     std::optional<Interval> ci95 = {};  ///< 95 % interval of the shift, not widened for repeated looks
     /// The true shift is at most this, with the policy's error for a false pass: the smallest one-sided upper
-    /// bound of the looks so far. A row passes if it is at most `limit`. Where neither is better, it bounds a
-    /// change in either direction. Absent as `ci95` is.
+    /// bound of the looks so far. A row passes if it is at most `limit`. Absent where neither
+    /// is better, and as `ci95` is.
     std::optional<double> at_most = {};
     /// The largest accepted shift: the tolerance of a share; of another metric shift_of_share(tolerance), or
     /// that of the policy's floor if that is larger; an absolute limit in the metric's unit.

@@ -90,7 +90,8 @@ std::string_view predicate(Found found) {
 
 /// Returns whether a metric is better by more than its limit, and chance does not explain it.
 bool is_improved(const GateRow& row) {
-    return row.shift && row.ci95 && *row.shift < -row.limit && row.ci95->high < 0;
+    return row.verdict != GateVerdict::fail && row.shift && row.ci95 && *row.shift < -row.limit &&
+           row.ci95->high < 0 && quantity_named(row.metric).better != Better::neither;
 }
 
 bool improved(std::span<const GateRow> rows, std::string_view name) {
@@ -378,7 +379,9 @@ std::string failed_headline(const GateReport& report) {
         if (row.verdict != GateVerdict::fail) continue;
         ++failed;
         if (first == nullptr) first = &row;
-        if (row.shift && (worst == nullptr || *row.shift > *worst->shift)) worst = &row;
+        if (row.shift && row.limit > 0 &&
+            (worst == nullptr || *row.shift / row.limit > *worst->shift / worst->limit))
+            worst = &row;
         among_failures = among_failures || (!row.shift && !is_limit(row));
     }
     if (first == nullptr) return "FAIL";
@@ -393,6 +396,12 @@ std::string failed_headline(const GateReport& report) {
     return fmt::format("{}.{} {}", text, better_text(report.rows), advice_on(report.rows));
 }
 
+/// Returns by how much a metric is worse at least, or differs at least if neither direction is better.
+double least_change(const GateRow& row) {
+    if (quantity_named(row.metric).better != Better::neither) return row.ci95->low;
+    return std::max(row.ci95->low, -row.ci95->high);
+}
+
 /// Returns what the data of a report with undecided metrics shows: the metrics that are probably worse, the
 /// one of which the most is known to be worse in comparison with its tolerance first; or, if there is none,
 /// the metric that could be the worst.
@@ -405,12 +414,12 @@ std::string shown_text(const GateReport& report) {
         if (!is_undecided(row)) continue;
         ++undecided;
         if (is_limit(row) || !row.shift || !row.ci95) continue;
-        if (row.ci95->low > 0) worse.push_back(&row);
+        if (least_change(row) > 0) worse.push_back(&row);
         if (widest == nullptr || row.ci95->high / row.limit > widest->ci95->high / widest->limit)
             widest = &row;
     }
     std::ranges::stable_sort(worse, std::greater{},
-                             [](const GateRow* row) { return row->ci95->low / row->limit; });
+                             [](const GateRow* row) { return least_change(*row) / row->limit; });
     const std::string counted = fmt::format("{} of {} metrics {} undecided", undecided, report.rows.size(),
                                             undecided == 1 ? "is" : "are");
     if (worse.empty() && widest != nullptr)

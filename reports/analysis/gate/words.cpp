@@ -48,8 +48,11 @@ std::string amounts_text(const GateRow& row) {
     if (100 * (ratio - 1) > kMostPercent)
         return fmt::format("{} to {} times", times_text(low), times_text(high));
     if (ratio < kSmallPart) return fmt::format("{} to {} %", number_text(100 * low), number_text(100 * high));
-    return fmt::format("{} to {} %", number_text(percent_of(row, row.ci95->low)),
-                       number_text(percent_of(row, row.ci95->high)));
+    double least = percent_of(row, row.ci95->low);
+    double most = percent_of(row, row.ci95->high);
+    if (*row.shift < 0 && quantity_named(row.metric).better == Better::higher)  // amount_text() says "higher"
+        least = -std::exchange(most, -least);
+    return fmt::format("{} to {} %", number_text(least), number_text(most));
 }
 
 }  // namespace

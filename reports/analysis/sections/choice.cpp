@@ -62,7 +62,8 @@ std::vector<Section> choice_sections(const ReportModel& model) {
             "Measure the cheapest again",
             {{Paragraph{"The cheapest of several measured runs is partly so by chance: measure it again "
                         "before you decide. The command has a new seed, and if the run was only within the "
-                        "limits, as many requests as would probably show that it meets them."}},
+                        "limits and its number of requests was given (--num-prompts), as many as would "
+                        "probably show that it meets them."}},
              {Command{command}}}}});
     return {std::move(section)};
 }

@@ -41,12 +41,14 @@ bool has_values(const Series& series) {
            std::ranges::all_of(series.values, [](double v) { return std::isfinite(v); });
 }
 
-/// The number of values that are of whole seconds. The last value of the requests' series may be of a part of
-/// a second, whose rate may be far off.
+/// The number of values that are of whole seconds, or of as many as each value covers. The last value of the
+/// requests' series may be of a part, whose rate may be far off.
 std::size_t whole_seconds(const Series& series, const RunResult& run) {
     std::size_t count = series.values.size();
-    if (series.source == "requests")
-        while (count > 1 && series.times_s[count - 1] + 1 > run.window.run_s) --count;
+    if (series.source == "requests" && count > 1) {
+        const double length_s = series.times_s[1] - series.times_s[0];
+        while (count > 1 && series.times_s[count - 1] + length_s > run.window.run_s) --count;
+    }
     return count;
 }
 

@@ -131,11 +131,15 @@ std::string sentence_of(const ComparedFigure& figure, const std::string& axis) {
     if (figure.loads == 0) return fmt::format("{}: no load was measured on both servers.", title);
     if (!figure.crossings.empty()) {
         std::string text = title + ":";
+        // The ranges are over all loads, which one crossing divides between the servers.
+        const auto lead = [&](const std::string& server) {
+            return figure.crossings.size() == 1 ? lead_text(figure, server) : std::string();
+        };
         for (const Crossing& crossing : figure.crossings)
-            text += fmt::format(
-                " {} is better{} below about {} (between {} and {}), {}{} above.", crossing.below,
-                lead_text(figure, crossing.below), load_text(crossing.load, axis), number_text(crossing.low),
-                number_text(crossing.high), crossing.above, lead_text(figure, crossing.above));
+            text +=
+                fmt::format(" {} is better{} below about {} (between {} and {}), {}{} above.", crossing.below,
+                            lead(crossing.below), load_text(crossing.load, axis), number_text(crossing.low),
+                            number_text(crossing.high), crossing.above, lead(crossing.above));
         return text;
     }
     if (figure.better.empty()) return fmt::format("{}: the servers do not differ.", title);

@@ -135,7 +135,7 @@ std::string why_none(const fs::path& path) {
     if (fs::is_directory(path, error)) {
         for (const auto& entry :
              fs::recursive_directory_iterator(path, fs::directory_options::skip_permission_denied, error))
-            if (may_hold_results(entry.path()))
+            if (entry.is_regular_file(error) && may_hold_results(entry.path()))
                 if (const std::string_view what = kind_of_keys(beginning_of(entry.path())); !what.empty())
                     return fmt::format("it has no result file of another load generator; of {}: {}",
                                        fs::relative(entry.path(), path).string(), what);
@@ -322,12 +322,18 @@ void make_distinct(NamedRuns& runs) {
         std::string name = runs[i].first.lexically_normal().string();
         if (name.ends_with('/')) name.pop_back();  // of a run without a name
         fs::path tried = name;
+        const auto begin = runs.begin();
+        const auto end = begin + static_cast<std::ptrdiff_t>(i);
         const auto clashes = [&](const auto& other) {
             return lies_in(tried, other.first) || lies_in(other.first, tried);
         };
-        for (int n = 2; std::any_of(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(i), clashes);
-             ++n)
-            tried = fmt::format("{}-{}", name, n);
+        // A name below that of another run lies there with every number at its end.
+        const bool is_below = std::any_of(begin, end, [&](const auto& other) {
+            return lies_in(fs::path(name).parent_path(), other.first);
+        });
+        const std::size_t at = is_below ? std::min(name.find('/'), name.size()) : name.size();
+        for (int n = 2; std::any_of(begin, end, clashes); ++n)
+            tried = fmt::format("{}-{}{}", name.substr(0, at), n, name.substr(at));
         runs[i].first = tried;
     }
 }

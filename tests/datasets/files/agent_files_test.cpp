@@ -399,7 +399,7 @@ TEST(AgentFiles, LaterTurnsOfASessionWaitForTheTimeBetweenTheRowsIfTheyStateNoPa
     const auto& turns = file.file.jobs().graph(0)->turns;
     EXPECT_EQ(turns[1].delay, milliseconds(8000));
     EXPECT_EQ(turns[2].delay, milliseconds(0)) << "the pause is stated";
-    EXPECT_THAT(file.file.notes(), ElementsAre(HasSubstr("1 later turns have a time and no pause")));
+    EXPECT_THAT(file.file.notes(), ElementsAre(HasSubstr("1 later turn has a time and no pause")));
     EXPECT_THAT(refusal(trace_row(R"("session_id": "a", "timestamp": 9000)") +
                         trace_row(R"("session_id": "a", "timestamp": 1)")),
                 HasSubstr(":2: the time goes back from 9 s"));
