@@ -239,7 +239,7 @@ class Scale(Case):
 
     def test_a_time_of_the_start_in_milliseconds_is_refused(self):
         done = paretoken("run", "http://127.0.0.1:1", "--shard", "0/2", "--start-at", int(time.time() * 1000) + 60_000,
-                         "--num-prompts", 4, "--out", self.directory / "run")
+                         "--concurrency", 2, "--num-prompts", 4, "--out", self.directory / "run")
         self.fails_clearly(done, 2, "in seconds, not in milliseconds")
 
     def test_shards_of_an_indexed_job_begin_at_one_time_and_are_merged(self):
