@@ -264,7 +264,8 @@ TEST(GateHeadline, of_sets_with_too_few_runs_says_how_many_are_missing) {
     GateReport report{.rows = {row("ttft_p50", kUndecided)}, .design = GateDesign::two_sets};
     report.rows[0].shift = {};
     report.rows[0].ci95 = {};
-    report.runs = {{.of_candidate = false}, {.of_candidate = true}};
+    report.runs.resize(2);
+    report.runs[1].of_candidate = true;
     EXPECT_THAT(headline_of(report),
                 EndsWith("3 runs of each side are needed: measure 2 more of the baseline and 2 more of the "
                          "candidate, or compare single runs with --within-run."));
