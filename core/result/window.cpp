@@ -183,20 +183,25 @@ RequestRows scheduled_in(const RequestTable& records, TimeSpan span) {
 
 /// Returns whether a growth of the number of requests that were due and not over, ÷ its mean, is that of a
 /// queue. It also grows until the first requests end, and by chance. So the arrivals must last several times
-/// as long as the first requests, which a queue has not reached, and the time from the due time to the end
-/// must grow with the number.
+/// as long as the first requests, or the last ones take several times as long; and the time from the due time
+/// to the end must grow with the number.
 bool is_queue(const RequestRows& arrived, TimeSpan span, double growth) {
-    constexpr int kTimes = 4;
+    constexpr double kTimes = 3;
     constexpr double kLeastPart = 0.5;  // of the relative growth
+    constexpr std::size_t kFewest = 8;
     std::vector<double> times;
     arrived.for_each(
         [&](const RequestRecord& record) { times.push_back(seconds(end_of(record) - record.scheduled)); });
-    if (times.size() < 4) return false;
+    if (times.size() < kFewest) return false;
     const std::span<const double> all(times);
-    const std::size_t few = std::max<std::size_t>(4, all.size() / 20);
-    std::vector<double> first(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(few));
-    std::ranges::sort(first);
-    if (seconds(span.length()) < kTimes * percentile(first, 0.5)) return false;
+    const auto median = [](std::span<const double> part) {
+        std::vector<double> sorted(part.begin(), part.end());
+        std::ranges::sort(sorted);
+        return percentile(sorted, 0.5);
+    };
+    const double first = median(all.first(std::max(kFewest / 2, all.size() / 20)));
+    const double last = median(all.last(all.size() / 4));
+    if (seconds(span.length()) < kTimes * first && last < kTimes * first) return false;
     const double early = moments_of(all.first(all.size() / 2)).mean;
     const double late = moments_of(all.subspan(all.size() / 2)).mean;
     return 2 * (late - early) > kLeastPart * growth * (late + early) / 2;

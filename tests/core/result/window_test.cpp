@@ -235,6 +235,20 @@ TEST(SteadyWindow, is_refused_while_a_queue_grows) {
     EXPECT_THAT(window.how, HasSubstr("the server does not keep up with them; figures"));
 }
 
+TEST(SteadyWindow, sees_a_queue_at_several_times_the_capacity_although_even_the_first_requests_wait) {
+    for (const int times : {3, 8}) {
+        std::vector<RequestRecord> records;
+        auto free_at = kStart;
+        for (int i = 0; i < 60 * times; ++i) {  // one server ends 10 requests per second, for 6 s of arrivals
+            const auto arrival = kStart + i * 100ms / times;
+            free_at = std::max(free_at, arrival) + 100ms;
+            records.push_back(
+                script::answered(arrival, {.ttft = free_at - arrival, .gap = 0ms, .tokens = 2}));
+        }
+        EXPECT_TRUE(steady_window_of(records, open()).overloaded) << times;
+    }
+}
+
 /// Returns requests that arrive `gap` apart at a client that keeps at most 2 in flight. Each takes 200 ms.
 std::vector<RequestRecord> behind_a_cap_of_two(int count, Duration gap) {
     std::vector<RequestRecord> records;
