@@ -90,8 +90,9 @@ TEST(Gate, has_a_bound_of_each_shift_that_agrees_with_the_verdict) {
     for (const double noise : {.004, .03, .12})
         for (const double ttft : {.9, 1., 1.04, 1.2})
             for (const GateRow& r : report_of(pairs_of(16, {{"ttft", ttft}}, noise)).rows)
-                if (r.at_most && r.verdict != GateVerdict::fail)
+                if (r.at_most && r.verdict != GateVerdict::fail) {
                     EXPECT_EQ(r.verdict == GateVerdict::pass, *r.at_most <= r.limit) << r.metric << noise;
+                }
 }
 
 TEST(Gate, of_a_missed_limit_has_the_values_of_both_sides) {

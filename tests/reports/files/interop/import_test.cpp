@@ -21,7 +21,7 @@
 #include "tests/support/message_of.h"
 #include "tests/support/paths.h"
 
-namespace paretoken::reports {
+namespace paretoken::reports::import_tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -358,4 +358,4 @@ TEST_F(Import, is_what_a_file_in_the_place_of_a_run_directory_needs) {
 }
 
 }  // namespace
-}  // namespace paretoken::reports
+}  // namespace paretoken::reports::import_tests
