@@ -121,7 +121,9 @@ SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos)
 std::string binding_of(const RunResult& result, const LoadPlan& asked) {
     if (!kept_up(result)) return "the server does not keep up with the arrivals";
     const std::string failing =
-        fmt::format("{} of {} requests fail", result.counts.failed, result.counts.requests);
+        result.counts.failed == 0
+            ? std::string("too many requests fail")
+            : fmt::format("{} of {} requests fail", result.counts.failed, result.counts.requests);
     for (const std::string& text : asked.slos) {
         const SloFinding finding = finding_on(result, parse_slo(text));
         if (finding.verdict == SloVerdict::missed) return finding.value ? text : failing;

@@ -70,7 +70,7 @@ void KneeSearch::undecided(const SearchStep& step, double times_enough) {
     }
     insufficient_.insert(step.level);
     if (step.confirms) {  // a level that passed far below it may be confirmed; the next ones are as doubtful
-        constexpr double kFarBelow = 1.3;
+        constexpr double kFarBelow = 1.25;
         doubtful_ = std::max(doubtful_.value_or(0), step.level);
         passed_.erase(passed_.upper_bound(step.level / kFarBelow), passed_.end());
     }

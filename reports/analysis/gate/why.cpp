@@ -373,25 +373,28 @@ std::string_view advice_on(std::span<const GateRow> rows) {
 std::string failed_headline(const GateReport& report) {
     std::size_t failed = 0;
     const GateRow* first = nullptr;  // a policy begins with what matters most
-    const GateRow* worst = nullptr;
+    const GateRow* worst = nullptr;  // of the others, beside its tolerance
     bool among_failures = false;
     for (const GateRow& row : report.rows) {
         if (row.verdict != GateVerdict::fail) continue;
         ++failed;
-        if (first == nullptr) first = &row;
-        if (row.shift && row.limit > 0 &&
-            (worst == nullptr || *row.shift / row.limit > *worst->shift / worst->limit))
+        if (first == nullptr)
+            first = &row;
+        else if (row.shift && row.limit > 0 &&
+                 (worst == nullptr || *row.shift / row.limit > *worst->shift / worst->limit))
             worst = &row;
         among_failures = among_failures || (!row.shift && !is_limit(row));
     }
     if (first == nullptr) return "FAIL";
     if (const GateRow* const failures = row_named(report.rows, "failures");
-        failures != nullptr && failures->verdict == GateVerdict::fail && among_failures)
-        first = worst = failures;  // the percentile lies among them
+        failures != nullptr && failures->verdict == GateVerdict::fail && among_failures) {
+        first = failures;  // the percentile lies among them
+        worst = nullptr;
+    }
     std::string text = fmt::format("FAIL: {}: {}", first->title, change_text(*first));
     if (failed > 1)
         text += fmt::format("; {} more {} failed", failed - 1, failed == 2 ? "metric has" : "metrics have");
-    if (worst != nullptr && worst != first)
+    if (worst != nullptr)
         text += fmt::format(", and {} most: {}", worst->title, amount_text(*worst, *worst->shift));
     return fmt::format("{}.{} {}", text, better_text(report.rows), advice_on(report.rows));
 }
