@@ -99,7 +99,7 @@ TEST(KneeSearch, certifies_a_lower_level_where_the_highest_cannot_be_decided_aga
         if (step.level > 40) return SloVerdict::missed;
         return step.level > 32 && step.confirms ? SloVerdict::insufficient : SloVerdict::met;
     });
-    EXPECT_EQ(search.pass(), 32);
+    EXPECT_EQ(search.pass(), 16) << "levels just below are as doubtful";
     ASSERT_TRUE(search.within());
     EXPECT_GT(*search.within(), 32);
     EXPECT_LE(*search.within(), 40);
