@@ -47,9 +47,9 @@ std::vector<fs::path> runs_in(const std::vector<std::string>& paths) {
 
 /// Throws UsageError if the result would replace one of the shards, or lie among the files of one.
 void require_apart(const fs::path& out, const std::vector<fs::path>& runs) {
+    const fs::path place = fs::weakly_canonical(out);
     for (const fs::path& run : runs) {
         const fs::path shard = fs::weakly_canonical(run);
-        const fs::path place = fs::weakly_canonical(out);
         if (std::ranges::mismatch(shard, place).in1 == shard.end())
             throw UsageError(fmt::format(
                 "--out {} is in the directory of a shard that is to be joined, {}; give another --out",

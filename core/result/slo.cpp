@@ -168,6 +168,14 @@ double certifying(double p) {
     return static_cast<double>(samples_to_certify(std::max(p, 1 - p)));
 }
 
+bool is_over(double value, double limit, bool higher_is_better) {
+    return higher_is_better ? value < limit : value > limit;
+}
+
+std::optional<double> worst_of(const MetricSummary& summary, bool higher_is_better) {
+    return higher_is_better ? summary.min : summary.max;
+}
+
 /// Returns whether the worst value of a steady run is better than the limit by a factor of 2, with twice as
 /// many independent values as certify the percentile. Then no excursion that the run may lack reaches the
 /// limit.
@@ -177,8 +185,9 @@ bool is_far_within(const RunResult& result, const MetricSummary& summary, const 
     if (!result.window.steady || result.counts.failed + result.counts.abandoned > 0 || !held.effective_n ||
         *held.effective_n < kFar * certifying(held.p))
         return false;
-    const auto worst = higher_is_better ? summary.min : summary.max;
-    return worst && (higher_is_better ? *worst >= kFar * slo.limit : kFar * *worst <= slo.limit);
+    const auto worst = worst_of(summary, higher_is_better);
+    return worst &&
+           !is_over(*worst, higher_is_better ? kFar * slo.limit : slo.limit / kFar, higher_is_better);
 }
 
 }  // namespace
@@ -278,8 +287,8 @@ Facts needs_of(const std::vector<Slo>& slos, bool open_loop) {
 // The first of these rules that applies decides:
 // 1. A limit on a waiting time of an open loop is missed if the server did not keep up (kept_up()), which
 //   shows it, because the time grows for as long as the load lasts.
-// 2. What is shown at 99 % (shown_on()) is met or missed, and what is far within the limit (is_far_within())
-// is met.
+// 2. What is shown at 99 % (shown_on()) is met or missed, and what is far within the limit
+//   (is_far_within()) is met.
 // 3. A percentile without a value is missed if it falls among failures, or if the server did not keep up;
 //   otherwise the evidence is insufficient.
 // 4. A percentile over the limit is missed. It is shown for p75 and above if the median is over the limit
@@ -301,20 +310,18 @@ SloFinding finding_on(const RunResult& result, const Slo& slo) {
         return {*shown ? SloVerdict::met : SloVerdict::missed, true, held->value};
     if (is_far_within(result, *summary, *held, slo, higher_is_better))
         return {SloVerdict::met, true, held->value};
-    const auto is_over = [&](double value) {
-        return higher_is_better ? value < slo.limit : value > slo.limit;
-    };
+    const auto misses = [&](double value) { return is_over(value, slo.limit, higher_is_better); };
     const PercentileValue* const median = summary->at(.5);
     const bool most_are_over = held->p >= kHigh && median != nullptr &&
-                               (median->value ? is_over(*median->value) : falls_among_failures(*summary, .5));
+                               (median->value ? misses(*median->value) : falls_among_failures(*summary, .5));
     if (!held->value) {
         if (!kept_up(result)) return {SloVerdict::missed, true, {}};
         if (falls_among_failures(*summary, held->p)) return {SloVerdict::missed, most_are_over, {}};
         return {};
     }
-    const auto best = higher_is_better ? summary->max : summary->min;
-    const bool all_are_over = summary->n >= kFewest && best && is_over(*best);
-    if (is_over(*held->value)) return {SloVerdict::missed, most_are_over || all_are_over, held->value};
+    const auto best = worst_of(*summary, !higher_is_better);
+    const bool all_are_over = summary->n >= kFewest && best && misses(*best);
+    if (misses(*held->value)) return {SloVerdict::missed, most_are_over || all_are_over, held->value};
     if (summary->n < std::max(kFewest, result.concurrency.value_or(0)))
         return {SloVerdict::insufficient, false, held->value};
     return {SloVerdict::within, false, held->value};
@@ -351,8 +358,8 @@ std::optional<double> times_enough(const RunResult& result, const Slo& slo) {
     if (!std::isfinite(reach) || away == 0) return for_any;
     const double by_root = std::max(kLeast, reach * reach / (away * away));
     const bool higher_is_better = metric.better == Better::higher;
-    const auto worst = higher_is_better ? summary->min : summary->max;
-    const bool none_misses = worst && (higher_is_better ? *worst >= slo.limit : *worst <= slo.limit);
+    const auto worst = worst_of(*summary, higher_is_better);
+    const bool none_misses = worst && !is_over(*worst, slo.limit, higher_is_better);
     return none_misses && for_any ? std::min(by_root, *for_any) : by_root;
 }
 
@@ -371,7 +378,7 @@ std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Sl
         if (!finding.shown) own.times_enough = times_enough(result, slo);
         if (const MetricSummary* summary = result.metric(key_of(metric))) {
             own.n = summary->n;
-            own.worst = metric.better == Better::higher ? summary->min : summary->max;
+            own.worst = worst_of(*summary, metric.better == Better::higher);
             if (const PercentileValue* held = summary->at(own.p)) own.n_effective = held->effective_n;
         }
         results.push_back(std::move(own));
@@ -392,8 +399,7 @@ std::string over_text(const SloResult& result) {
     if (!result.worst || !(result.limit > 0)) return text;
     const Metric* const metric = metric_of(result);
     const bool least = metric != nullptr && metric->better == Better::higher;
-    const bool failed =
-        result.over > 0 && (least ? *result.worst >= result.limit : *result.worst <= result.limit);
+    const bool failed = result.over > 0 && !is_over(*result.worst, result.limit, least);
     text += fmt::format("{} is at {} of it",
                         failed ? ", because they failed; the worst of the others" : ", the worst",
                         percent_text(*result.worst / result.limit));
@@ -417,11 +423,10 @@ std::string slo_text(const SloResult& result) {
     const std::string over = over_text(result);
     if (result.verdict == SloVerdict::met) return fmt::format("{}: meets {} ({})", text, limit, over);
     if (result.verdict == SloVerdict::missed && result.shown) {
-        const bool is_over =
-            result.value && (least ? *result.value < result.limit : *result.value > result.limit);
+        const bool value_misses = result.value && is_over(*result.value, result.limit, least);
         return fmt::format(
             "{}: misses {} ({})", text, limit,
-            is_over ? over : fmt::format("{}; the server did not keep up, or {} failed", over, units));
+            value_misses ? over : fmt::format("{}; the server did not keep up, or {} failed", over, units));
     }
     std::string evidence = fmt::format("the number of independent {} is not known", units);
     if (result.n_effective)

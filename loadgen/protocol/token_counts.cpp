@@ -19,6 +19,11 @@ bool agree(std::int64_t a, std::int64_t b) {
     return std::abs(a - b) <= std::max<std::int64_t>(1, b / 50);
 }
 
+bool has_several_choices(std::span<const Chunk> chunks) {
+    return std::ranges::any_of(chunks,
+                               [&](const Chunk& chunk) { return chunk.choice != chunks.front().choice; });
+}
+
 /// The counts that the server sent with the events, read in the two ways that servers use.
 struct CountsAlong {
     std::int64_t as_total = 0;  ///< Σ over choices of the largest count: each count is a running total
@@ -398,8 +403,7 @@ std::size_t events_before_repeat(std::span<const Chunk> chunks, const StreamFact
     constexpr std::uint64_t kShortestToken = 3;  // bytes in the mean
     const std::size_t count = chunks.size();
     const std::int64_t tokens = record.usage.completion.value_or(0);
-    const auto other = [&](const Chunk& chunk) { return chunk.choice != chunks.front().choice; };
-    if (std::ranges::any_of(chunks, other) || agree(static_cast<std::int64_t>(count), tokens)) return count;
+    if (has_several_choices(chunks) || agree(static_cast<std::int64_t>(count), tokens)) return count;
     const bool has_ended = facts.until_end != 0 && facts.until_end < count;
     const std::size_t first = has_ended ? facts.until_end : count / 2;
     if (first < static_cast<std::size_t>(kFewestEvents)) return count;
@@ -426,9 +430,7 @@ std::size_t blanks_before_answer(std::span<const Chunk> chunks, const StreamFact
     const auto count = static_cast<std::int64_t>(chunks.size());
     const auto blanks = static_cast<std::int64_t>(facts.blank_first);
     const std::int64_t tokens = record.usage.completion.value_or(0);
-    const auto other = [&](const Chunk& chunk) { return chunk.choice != chunks.front().choice; };
-    if (blanks < kFewest || tokens == 0 || count - blanks != tokens || std::ranges::any_of(chunks, other))
-        return 0;
+    if (blanks < kFewest || tokens == 0 || count - blanks != tokens || has_several_choices(chunks)) return 0;
     return facts.blank_first;
 }
 

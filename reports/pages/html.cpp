@@ -104,15 +104,14 @@ struct Figure {
     std::string note;
 };
 
-/// The point that fits with the best `value`: the largest one, or the smallest one unless `largest`.
+/// The point that fits with the largest `value`.
 template <class Value>
-const ReportPoint* best_point(const Configuration& configuration, bool largest, Value value) {
+const ReportPoint* best_point(const Configuration& configuration, Value value) {
     const ReportPoint* best = nullptr;
     for (const ReportPoint& point : configuration.points) {
         const std::optional<double> candidate = value(point);
         if (!candidate || !std::isfinite(*candidate) || !point.fits) continue;
-        const double sign = largest ? 1 : -1;
-        if (!best || sign * *candidate > sign * *value(*best)) best = &point;
+        if (!best || *candidate > *value(*best)) best = &point;
     }
     return best;
 }
@@ -131,11 +130,11 @@ std::vector<Figure> figures_of(const Configuration& configuration) {
         figures.push_back(
             {p->limits ? "Cheapest within the limits" : "Cheapest", "$" + dollars(*usd(*p)), note});
     }
-    if (const ReportPoint* p = best_point(configuration, true, per_user))
+    if (const ReportPoint* p = best_point(configuration, per_user))
         figures.push_back({"Fastest for a user", significant(per_user(*p)), "tok/s, " + p->load_label});
-    if (const ReportPoint* p = best_point(configuration, true, rate))
+    if (const ReportPoint* p = best_point(configuration, rate))
         figures.push_back({"Highest throughput", significant(rate(*p)), "tok/s, " + p->load_label});
-    if (const ReportPoint* p = best_point(configuration, true, of_limit))
+    if (const ReportPoint* p = best_point(configuration, of_limit))
         figures.push_back(
             {"Nearest the hardware", significant(*of_limit(*p) * 100) + " %", "of limit, " + p->load_label});
     return figures;
