@@ -380,7 +380,8 @@ void AnswerReader::finish_whole(bool http_complete) {
     if (!answer->model.empty()) note_model(answer->model);
     if (answer->usage) update(record.usage, *answer->usage);
     facts_.total = answer->total_tokens;
-    if (leave_out_prompt({}, facts_, record)) record.token_source = TokenSource::disputed;
+    const bool is_certain = settle_reasoning({}, facts_, record.usage);
+    if (leave_out_prompt({}, facts_, record) || !is_certain) record.token_source = TokenSource::disputed;
     check_counts();
     record.finish_reason = answer->finish_reason;
     if (options_.keep_text) record.answer = answer->text;
@@ -404,7 +405,8 @@ void AnswerReader::finish_stream(bool http_complete) {
     record_->answer = text_.view();
     if (leave_out_repeated_text(log_)) record_->answer.erase(0, text_before_last_);
     leave_out_summed_prompts(facts_, record_->usage);
-    const bool counts_prompt = leave_out_prompt(log_, facts_, *record_);
+    bool is_disputed = !settle_reasoning(log_, facts_, record_->usage);
+    is_disputed |= leave_out_prompt(log_, facts_, *record_);
     check_counts();
     const std::size_t kept = events_before_repeat(log_, facts_, *record_);
     const bool goes_on = kept < log_.size();
@@ -422,7 +424,7 @@ void AnswerReader::finish_stream(bool http_complete) {
     record_->unseen_output = unknown_outputs_ > 1;
     facts_.all_counted = all_counted_along_;
     decide_tokens(log_, facts_, *record_);
-    if (counts_prompt) record_->token_source = TokenSource::disputed;
+    if (is_disputed) record_->token_source = TokenSource::disputed;
     record_->uncounted_output |= goes_on;
     derive_from_events(*record_);
     if (!http_complete && !done_) {

@@ -110,9 +110,8 @@ bool read_count(ondemand::value& value, std::optional<std::int64_t>& target) {
 }
 
 /// Adds to the counts of prompt and output tokens what they leave out: tokens that were read from a cache or
-/// `written` to it, if the total is above their sum by exactly these, or reasoning. A larger count of
-/// reasoning shows it, and so does a total that is above the sum by the count of reasoning, or by any number
-/// if reasoning is not counted.
+/// `written` to it, if the total is above their sum by exactly these, or reasoning, if it is above the sum by
+/// the count of reasoning, or by any number if reasoning is not counted.
 void add_tokens_left_out(TokenUsage& usage, std::optional<std::int64_t> written,
                          std::optional<std::int64_t> total) {
     if (!usage.completion || is_impossible(usage) || is_impossible(total) || is_impossible(written)) return;
@@ -124,8 +123,6 @@ void add_tokens_left_out(TokenUsage& usage, std::optional<std::int64_t> written,
     } else if (left_out > 0 && usage.reasoning.value_or(left_out) == left_out) {
         usage.reasoning = left_out;
         *usage.completion += left_out;
-    } else if (usage.reasoning > usage.completion) {
-        *usage.completion += *usage.reasoning;
     }
 }
 

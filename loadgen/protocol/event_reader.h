@@ -164,7 +164,7 @@ bool count_elements(ondemand::value& value, std::uint32_t& count);
 /// Reads usage into delta.usage and delta.total_tokens, in every spelling: OpenAI, Responses and Anthropic
 /// (input_tokens), DeepSeek (prompt_cache_hit_tokens), Moonshot (cached_tokens), and gateways (promptTokens).
 /// What the counts of prompt and output leave out (cached tokens, reasoning) is added to them, as
-/// total_tokens or a larger count of reasoning shows. Predicted tokens that were rejected are no output.
+/// total_tokens shows. Predicted tokens that were rejected are no output.
 bool read_usage(ondemand::value& value, Delta& delta);
 
 bool read_timings(ondemand::value& value, Timings& timings);

@@ -375,6 +375,29 @@ void leave_out_summed_prompts(const StreamFacts& facts, TokenUsage& usage) {
     if (facts.prompt_growths >= kFewest) usage.prompt = facts.first_prompt;
 }
 
+bool settle_reasoning(std::span<const Chunk> chunks, const StreamFacts& facts, TokenUsage& usage) {
+    constexpr std::int64_t kFew = 8;
+    if (!usage.completion || usage.reasoning.value_or(0) <= *usage.completion) return true;
+    const std::int64_t tokens = *usage.completion;
+    const std::int64_t reasoning = *usage.reasoning;
+    const Shown all = shown(chunks);
+    const Shown thoughts = shown(chunks, EventKind::reasoning);
+    const auto has_event_each = [&](std::int64_t events) {
+        return thoughts.events > 0 && events >= kFewestEvents && agree(events, tokens);
+    };
+    const bool has_total = facts.total && usage.prompt && *facts.total == *usage.prompt + tokens;
+    const bool has_answer = has_event_each(all.events - thoughts.events);
+    const bool is_few = reasoning - tokens <= std::min(kFew, tokens / 2);
+    const bool is_dense = thoughts.events > 0
+                              ? 2 * (all.bytes - thoughts.bytes) * reasoning >= thoughts.bytes * tokens
+                              : !is_few && !all.is_too_short_for(tokens);
+    const bool is_part = has_total || (!has_answer && has_event_each(all.events));
+    const bool is_beside = !is_part && (has_answer || (!is_few && is_dense));
+    usage.completion = tokens + (is_beside ? reasoning : 0);
+    usage.reasoning = std::min(reasoning, *usage.completion);
+    return is_part || has_answer || is_few != is_dense;
+}
+
 bool leave_out_prompt(std::span<Chunk> chunks, StreamFacts& facts, RequestRecord& record) {
     TokenUsage& usage = record.usage;
     const std::int64_t prompt = usage.prompt.value_or(0);

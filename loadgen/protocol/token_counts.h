@@ -51,6 +51,12 @@ bool counts_grow(std::span<const Chunk> chunks);
 /// event to those before.
 void leave_out_summed_prompts(const StreamFacts& facts, TokenUsage& usage);
 
+/// Corrects a usage that counts more reasoning than output. The reasoning is a part of the output if the
+/// total is that of prompt and output, or the events are as many as its tokens, or the difference is a few
+/// tokens, which servers count past a stop. It comes besides, and is added, if the text without it has the
+/// counted tokens. Otherwise it is taken as a part. Returns false if it is not certain which is true.
+bool settle_reasoning(std::span<const Chunk> chunks, const StreamFacts& facts, TokenUsage& usage);
+
 /// Takes the prompt's tokens out of all counts of output, if these include them: they are above the limit of
 /// the request (record.wanted_output_tokens) by the prompt, or the usage states a total that is no larger,
 /// and the events are as many as the other tokens. Returns whether they did.

@@ -117,6 +117,16 @@ def thoughts_that_are_not_counted(x):
     x.send(*words(x.count), usage(x.count), DONE, END)
 
 
+def one_thought_too_many(x):
+    """Reasoning alone, four words in an event, and a count of it that is one above that of all output."""
+    x.send(STREAM_HEAD)
+    for _ in range(x.count // 4):
+        x.send(event({"choices": [{"index": 0, "delta": {"reasoning_content": "hmm, " * 4}, "finish_reason": None}]}))
+        time.sleep(0.002)
+    counted = counts(16, x.count) | {"completion_tokens_details": {"reasoning_tokens": x.count + 1}}
+    x.send(event(word("stop", "")), event({"choices": [], "usage": counted}), DONE, END)
+
+
 def closed_late(x):
     """The next request has come, and was not read, when the connection is closed."""
     in_groups(x, 4, end=(usage(x.count),))
@@ -213,6 +223,9 @@ class Streams(Case):
 
     def test_thoughts_that_usage_does_not_count_are_tokens(self):
         self.check_tokens(thoughts_that_are_not_counted, 2 * TOKENS, 2 * TOKENS - 1, present=("disputed_counts",), absent=())
+
+    def test_a_count_of_reasoning_past_the_stop_is_no_second_output(self):
+        self.check_tokens(one_thought_too_many, TOKENS, TOKENS - 1, absent=("disputed_counts", "unseen_output"))
 
     def test_a_server_that_closes_connections_after_answers_is_no_failure(self):
         _, result, _ = self.run_of(closed_late)

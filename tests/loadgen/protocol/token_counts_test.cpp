@@ -356,6 +356,53 @@ TEST(TokenCounts, that_have_the_reasoning_twice_lose_it_once) {
         40);
 }
 
+/// Chunks with reasoning and then with text of the answer, each of the same number of bytes.
+std::vector<Chunk> thoughts_and_answer(std::size_t thoughts, std::size_t answers, std::uint32_t bytes = 5) {
+    std::vector<Chunk> chunks(thoughts + answers);
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+        chunks[i].text_bytes = bytes;
+        chunks[i].kind = i < thoughts ? EventKind::reasoning : EventKind::content;
+    }
+    return chunks;
+}
+
+TEST(TokenCounts, of_reasoning_past_the_output_are_a_part_of_it_where_the_total_or_the_text_shows_this) {
+    struct Case {
+        std::vector<Chunk> chunks;
+        std::int64_t reasoning;
+        std::optional<std::int64_t> total;
+    };
+    const Case cases[] = {
+        {thoughts_and_answer(8, 0, 15), 25, 44}, {thoughts_and_answer(8, 0, 15), 25, std::nullopt},
+        {thoughts_and_answer(7, 1, 15), 25, 44}, {thoughts_and_answer(7, 1, 15), 30, std::nullopt},
+        {thoughts_and_answer(10, 14), 29, 44},   {thoughts_and_answer(10, 14), 29, std::nullopt},
+        {thoughts_and_answer(4, 4, 15), 90, 44}, {thoughts_and_answer(0, 24), 25, std::nullopt},
+    };
+    for (const auto& [chunks, reasoning, total] : cases) {
+        TokenUsage usage = counting(24, reasoning);
+        EXPECT_TRUE(settle_reasoning(chunks, {.total = total}, usage)) << reasoning << " " << chunks.size();
+        EXPECT_EQ(usage, counting(24, 24)) << reasoning << " " << chunks.size();
+    }
+}
+
+TEST(TokenCounts, of_reasoning_past_the_output_are_added_where_the_answer_alone_has_the_output) {
+    for (const auto& chunks :
+         {thoughts_and_answer(25, 24), thoughts_and_answer(0, 24), thoughts_and_answer(20, 6, 20)}) {
+        TokenUsage usage = counting(24, 80);
+        EXPECT_TRUE(settle_reasoning(chunks, {}, usage)) << chunks.size();
+        EXPECT_EQ(usage, counting(104, 80)) << chunks.size();
+    }
+}
+
+TEST(TokenCounts, of_reasoning_past_the_output_are_an_estimate_where_nothing_tells) {
+    TokenUsage many = counting(24, 80);
+    EXPECT_FALSE(settle_reasoning(thoughts_and_answer(8, 0, 15), {.total = 50}, many));
+    EXPECT_EQ(many, counting(24, 24));
+    TokenUsage few = counting(24, 27);
+    EXPECT_FALSE(settle_reasoning(thoughts_and_answer(4, 4, 15), {}, few)) << "both are possible";
+    EXPECT_EQ(few, counting(24, 24));
+}
+
 TEST(TokenCounts, of_a_prompt_that_grows_with_the_events_are_the_first) {
     TokenUsage usage;
     usage.prompt = 768;
