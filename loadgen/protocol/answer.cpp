@@ -299,6 +299,19 @@ std::string AnswerReader::beginning() const {
     return "it begins with \"" + printable_line(text, kShown) + '"';
 }
 
+/// Returns the error that the server wrote as the last lines of a stream, but not as an event: a JSON object,
+/// the field "error" of older llama.cpp, or, after some output, any text, as proxies write it. Empty if there
+/// is none.
+std::string AnswerReader::last_words() const {
+    constexpr std::string_view kField = "error:";
+    std::string_view text = sse_.foreign_lines();
+    const bool is_error = text.starts_with(kField);
+    if (is_error) text.remove_prefix(kField.size());
+    if (std::ranges::all_of(text, is_blank)) return {};
+    return is_error || !log_.empty() ? error_text_of(text, parser_->secrets())
+                                     : stated_error(text, parser_->secrets());
+}
+
 void AnswerReader::note_model(std::string_view answered) {
     constexpr std::size_t kLongest = 64;
     model_known_ = true;
@@ -427,7 +440,11 @@ void AnswerReader::finish_stream(bool http_complete) {
     if (is_disputed) record_->token_source = TokenSource::disputed;
     record_->uncounted_output |= goes_on;
     derive_from_events(*record_);
-    if (!http_complete && !done_) {
+    const bool is_over = done_ || all_choices_finished();
+    if (const std::string said = is_over ? std::string() : last_words(); !said.empty()) {
+        if (record_->outcome == Outcome::disconnected) record_->outcome = Outcome::ok;  // they say why
+        fail(Outcome::stream_error, said);
+    } else if (!http_complete && !done_) {
         fail(Outcome::disconnected, "the connection broke before the answer's end");
     } else if (!done_ && !any_body_) {
         fail(Outcome::empty, "the answer has no body");

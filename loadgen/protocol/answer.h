@@ -93,6 +93,7 @@ class AnswerReader {
     void write_events();
     void note_event(const Delta& delta);
     std::string beginning() const;
+    std::string last_words() const;
     bool all_choices_finished() const { return choices_seen_ == choices_finished_ && choices_seen_ != 0; }
 
     // The members that every event uses come first.

@@ -451,15 +451,17 @@ std::string text_of_page(std::string text) {
 
 }  // namespace
 
-std::string error_text_of(std::string_view body, const Secrets& secrets) {
-    constexpr std::size_t kShown = 200;
+std::string stated_error(std::string_view json, const Secrets& secrets) {
     dom::parser parser;
     dom::element whole;
-    std::string text;
-    if (!parser.parse(body.data(), body.size()).get(whole)) {
-        std::string_view string;
-        text = short_line(whole.get(string) ? error_in(whole) : std::string(string), kLongestText, secrets);
-    }
+    std::string_view text;
+    if (parser.parse(json.data(), json.size()).get(whole)) return {};
+    return short_line(whole.get(text) ? error_in(whole) : std::string(text), kLongestText, secrets);
+}
+
+std::string error_text_of(std::string_view body, const Secrets& secrets) {
+    constexpr std::size_t kShown = 200;
+    const std::string text = stated_error(body, secrets);
     return text.empty() ? short_line(text_of_page(secrets.redacted(body)), kShown, secrets) : text;
 }
 

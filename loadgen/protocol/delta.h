@@ -131,6 +131,10 @@ class DeltaParser {
 /// that leaves out the cached tokens which an earlier event stated.
 void update(TokenUsage& usage, const TokenUsage& news);
 
+/// Returns the error that a JSON text states, in any of the known forms, as one line; empty if it states
+/// none.
+std::string stated_error(std::string_view json, const Secrets& secrets = {});
+
 /// Returns the server's error message as one line, "message (type)", from the body of an answer that is not
 /// 200, in any of the known forms; else its first 200 bytes; empty for an empty body. `secrets` are hidden in
 /// it.

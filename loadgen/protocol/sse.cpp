@@ -47,7 +47,8 @@ void SseParser::reset() {
     line_.recycle();
     kept_data_.recycle();
     type_.recycle();
-    comments_ = lines_ = 0;
+    foreign_.recycle();
+    comments_ = lines_ = lines_before_foreign_ = 0;
     has_data_ = data_kept_ = after_cr_ = event_over_ = malformed_ = false;
     first_line_ = true;
 }
@@ -148,8 +149,20 @@ bool SseParser::take_line(std::string_view line) {
         ++comments_;
     } else if (field == "id" || field == "retry") {
         ++lines_;
+    } else {
+        add_foreign(line);
     }
     return false;
+}
+
+void SseParser::add_foreign(std::string_view line) {
+    for (const std::string_view field : {"data", "event", "id", "retry", "error"})
+        if (field.starts_with(line)) return;  // the end of the stream cut a field off
+    if (lines_ != lines_before_foreign_) foreign_.clear();
+    lines_before_foreign_ = lines_;
+    if (foreign_.size() > kLongestForeign) return;
+    if (foreign_.size() != 0) foreign_.append('\n');
+    foreign_.append(line.substr(0, kLongestForeign + 1));
 }
 
 void SseParser::add_data(std::string_view value) {

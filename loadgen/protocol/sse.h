@@ -96,6 +96,15 @@ class SseParser {
     }                                               ///< comment lines, and named events without data (pings)
     std::uint64_t lines() const { return lines_; }  ///< number of valid lines: fields and comments
 
+    /// Returns the last lines of the stream so far, joined by line feeds, if they are neither fields nor
+    /// comments. Empty if there are none, or if they have more than kLongestForeign bytes. At the end of a
+    /// stream, rest() adds a last line without a line end.
+    std::string_view foreign_lines() const {
+        const bool is_last = lines_ == lines_before_foreign_ && foreign_.size() <= kLongestForeign;
+        return is_last ? foreign_.view() : std::string_view();
+    }
+    static constexpr std::size_t kLongestForeign = 16 * 1024;
+
   private:
     void begin_piece(std::span<const char> bytes);
     bool next();  ///< reads further; returns true if an event has ended
@@ -104,6 +113,7 @@ class SseParser {
     bool take_event_in_one_piece();
     bool take_line(std::string_view line);  ///< returns true if a blank line ended an event with data
     void add_data(std::string_view value);
+    void add_foreign(std::string_view line);
     void keep_data();  ///< copies data that is still a view, before its memory changes
     SseEvent ended_event() const;
 
@@ -112,8 +122,10 @@ class SseParser {
     PaddedBuffer line_;       ///< beginning of a line that a piece cut off
     PaddedBuffer kept_data_;  ///< data of an event that a piece cut off, or of several lines
     PaddedBuffer type_;
+    PaddedBuffer foreign_;  ///< beginning of the foreign lines since the last valid one
     std::uint64_t comments_ = 0;
     std::uint64_t lines_ = 0;
+    std::uint64_t lines_before_foreign_ = 0;
     bool has_data_ = false;
     bool data_kept_ = false;   ///< whether the data is in kept_data_
     bool first_line_ = true;   ///< whether a byte order mark may come next

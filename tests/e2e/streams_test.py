@@ -6,7 +6,7 @@ import time
 import unittest
 
 from harness import Case, http_server, paretoken, request_lines, run_json
-from hostile_server import DONE, END, STREAM_HEAD, Closed, HostileServer, event, usage, whole, word, words
+from hostile_server import DONE, END, STREAM_HEAD, Closed, HostileServer, chunk, event, usage, whole, word, words
 
 TOKENS, REQUESTS = 32, 12
 GOOD_FIRST = 8  # more than the requests of the probe, and far fewer than those of the run
@@ -261,6 +261,19 @@ class Streams(Case):
             self.assertEqual(done.returncode, 4, done.stderr)
             self.assertGreater(result["counts"]["by_outcome"]["stream_error"], 0)
             self.assertIn(words, result["counts"]["example_errors"]["stream_error"])
+
+    def test_an_error_behind_the_events_that_is_none_is_told_in_the_servers_words(self):
+        error = b'error: {"code":500,"message":"Context size has been exceeded.","type":"server_error"}\n\n'
+        for end, words in ((b'{\n"error": {\n"message": "The model is overloaded."}}\n', "The model is overloaded."),
+                           (error, "Context size has been exceeded. (server_error)"),
+                           (b"upstream connect error or disconnect/reset before headers", "upstream connect error")):
+            done, result, _ = self.run_of(lambda x, end=end: x.send(STREAM_HEAD, event(word()), chunk(end), END),
+                                          good_first=GOOD_FIRST)
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertIn(words, result["counts"]["example_errors"]["stream_error"])
+        done, _, _ = self.run_of(lambda x: x.send(STREAM_HEAD, chunk(error), END))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("is an error: Context size", done.stderr.replace("\n", " "))
 
     def test_the_answer_of_another_api_is_quoted(self):
         for body, words in ((b'data: {"text": "hello", "meta_info": {"completion_tokens": 1}}\n\ndata: [DONE]\n\n', "meta_info"),

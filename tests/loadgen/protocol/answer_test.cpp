@@ -921,6 +921,50 @@ TEST(Outcome, AnErrorInsideTheStreamFailsAndKeepsTheTimes) {
               Outcome::stream_error);
 }
 
+TEST(Outcome, of_a_stream_whose_last_lines_are_an_error_and_no_event_has_the_words_of_the_server) {
+    const std::string object =
+        "{\n  \"error\": {\n    \"code\": 503,\n    \"message\": \"The model is overloaded.\",\n"
+        "    \"status\": \"UNAVAILABLE\"\n  }\n}";
+    const std::string field =
+        "error: {\"code\":500,\"message\":\"out of context\",\"type\":\"server_error\"}\n\n";
+    const std::string words = "upstream connect error or disconnect/reset before headers";
+    struct Case {
+        std::string stream;
+        std::string error;
+    };
+    const Case cases[] = {
+        {text("a") + object, "The model is overloaded. (503)"},
+        {"[" + object + "]", "The model is overloaded. (503)"},
+        {text("a") + field, "out of context (server_error)"},
+        {field, "out of context (server_error)"},
+        {text("a") + "error: it has crashed\n\n", "it has crashed"},
+        {text("a") + words, words},
+        {text("a") + "x-note: 1\n" + text("b") + words + "\n", words},
+        {text("a") + "<html><head><title>502</title></head><body>Bad Gateway</body></html>\n", "Bad Gateway"},
+    };
+    for (const auto& [stream, error] : cases) {
+        for (const std::size_t size : {std::size_t{3}, stream.size()}) {
+            Answer answer;
+            for (std::size_t from = 0; from < stream.size(); from += size)
+                answer.read(1, std::string_view(stream).substr(from, size));
+            const RequestRecord record = answer.end();
+            EXPECT_EQ(record.outcome, Outcome::stream_error) << stream;
+            EXPECT_EQ(record.error, error);
+        }
+    }
+    Answer broken;
+    broken.read(1, text("a") + field);
+    broken.record().outcome = Outcome::disconnected;
+    EXPECT_EQ(broken.end(false).error, "out of context (server_error)");
+}
+
+TEST(Outcome, of_a_stream_that_ends_within_a_field_or_behind_an_unknown_one_is_truncated) {
+    for (const char* const end : {"d", "dat", "eve", "err", " \n\n", "x-note: 1\n: ping\n\n"})
+        EXPECT_EQ(Answer().read(1, text("a") + end).end().outcome, Outcome::truncated) << end;
+    EXPECT_EQ(Answer().read(1, text("a") + kStop + "x-note: 1\n\n").end().outcome, Outcome::ok);
+    EXPECT_EQ(Answer().read(1, text("a") + std::string(20000, 'x') + "\n").end().outcome, Outcome::truncated);
+}
+
 TEST(Outcome, SignsOfLifeAndNotesOfGatewaysAreNoErrors) {
     for (const std::string_view event :
          {"event: ping\ndata: ping\n\n", "event: ping\ndata: 1712345678\n\n", "event: ping\ndata: []\n\n",
