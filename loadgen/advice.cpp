@@ -178,6 +178,14 @@ std::string not_found_note(const http::Url& url, std::string_view path, std::str
         asked, url.text());
 }
 
+std::string_view tls_advice(std::string_view why) {
+    if (contains(why, "client certificate")) return "put a proxy that has the certificate before it";
+    if (contains(why, "certificate"))
+        return "give the certificate of its authority (or its own, if it is self-signed) with --ca-file, or "
+               "--insecure to accept any certificate";
+    return "check the URL's scheme, give --ca-file, or --insecure to accept any certificate";
+}
+
 std::string cut_off_note(std::string_view what, Duration took, const http::Fetched& answer,
                          std::string_view remark) {
     return fmt::format(

@@ -31,6 +31,9 @@ GatewayReport gateway_report(int status, std::string_view server, std::string_vi
 /// Returns the address that was asked for `path`, and how to give another one. `said`: the words of a 404.
 std::string not_found_note(const http::Url& url, std::string_view path, std::string_view said);
 
+/// Returns what to do about a failure of TLS: half a sentence. `why` is the text of the failure.
+std::string_view tls_advice(std::string_view why);
+
 /// Returns that a request was cut off after a time, why, and `remark`.
 std::string cut_off_note(std::string_view what, Duration took, const http::Fetched& answer,
                          std::string_view remark);

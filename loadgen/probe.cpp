@@ -172,15 +172,9 @@ class Asker {
                 throw RuntimeError(fmt::format("cannot connect to {}: {}; is the server running there?{}",
                                                url, why, proxy_note(options_, address_)));
             case Kind::tls_failed:
-                if (why.find("certificate") != std::string::npos)
-                    throw RuntimeError(fmt::format(
-                        "TLS with {} failed: {}; give the certificate of its authority (or its own, if it "
-                        "is self-signed) with --ca-file, or --insecure to accept any certificate",
-                        url, why));
-                throw RuntimeError(
-                    fmt::format("TLS with {} failed: {}; {}check the URL's scheme, give --ca-file, or "
-                                "--insecure to accept any certificate",
-                                url, why, other_scheme()));
+                throw RuntimeError(fmt::format(
+                    "TLS with {} failed: {}; {}{}", url, why,
+                    why.find("certificate") == std::string::npos ? other_scheme() : "", tls_advice(why)));
             case Kind::malformed:
                 throw RuntimeError(
                     fmt::format("{} does not speak HTTP ({}); {}check the URL's scheme and port", url, why,

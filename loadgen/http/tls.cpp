@@ -7,6 +7,7 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -21,6 +22,18 @@ namespace {
 constexpr const char* kNoAuthorities =
     " (this machine has no certificate store: install the package ca-certificates, or name a file with "
     "--ca-file or the environment variable SSL_CERT_FILE)";
+
+bool is_newest_error(int reason) {
+    const unsigned long code = ERR_peek_last_error();
+    return ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == reason;
+}
+
+/// Returns whether the newest error is an alert that a server sends if it misses the client's certificate.
+bool misses_certificate() {
+    constexpr std::array kAlerts = {SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,
+                                    SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED};
+    return std::ranges::any_of(kAlerts, is_newest_error);
+}
 
 std::string newest_openssl_error() {
     const unsigned long code = ERR_peek_last_error();
@@ -127,9 +140,14 @@ struct TlsSession::State {
     SSL* ssl = nullptr;
     std::string host;
     bool has_authorities = true;     // as TlsContext::State
+    bool asks_certificate = false;   // whether the server has asked for a certificate of the client
     std::span<const char> received;  // what the session has not used yet
     BIO* out = nullptr;              // owned by ssl
     ~State() { SSL_free(ssl); }
+    static int note_request(SSL*, void* state) {
+        static_cast<State*>(state)->asks_certificate = true;
+        return 1;
+    }
 };
 
 TlsSession::TlsSession(const TlsContext& context, const std::string& host)
@@ -141,6 +159,7 @@ TlsSession::TlsSession(const TlsContext& context, const std::string& host)
     state_->host = host;
     state_->has_authorities = context.state_->has_authorities;
     SSL_set_app_data(state_->ssl, &state_->host);
+    SSL_set_cert_cb(state_->ssl, State::note_request, state_.get());
     context.state_->resume(state_->ssl, host);
     if (is_address(host)) {
         X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(state_->ssl), host.c_str());
@@ -171,11 +190,14 @@ TlsSession::Progress TlsSession::judged(int result) {
         default:
             break;
     }
-    const long verdict = SSL_get_verify_result(state_->ssl);
-    failure_ = verdict != X509_V_OK ? fmt::format("the server's certificate was refused: {}{}",
-                                                  X509_verify_cert_error_string(verdict),
-                                                  state_->has_authorities ? "" : kNoAuthorities)
-                                    : newest_openssl_error();
+    if (is_newest_error(SSL_R_CERTIFICATE_VERIFY_FAILED))
+        failure_ = fmt::format("the server's certificate was refused: {}{}",
+                               X509_verify_cert_error_string(SSL_get_verify_result(state_->ssl)),
+                               state_->has_authorities ? "" : kNoAuthorities);
+    else if (state_->asks_certificate && misses_certificate())
+        failure_ = "the server asks for a client certificate, which paretoken cannot send";
+    else
+        failure_ = newest_openssl_error();
     ERR_clear_error();
     return Progress::failed;
 }

@@ -56,7 +56,7 @@ class TlsSession {
     /// Appends the ciphertext that must be sent to the peer.
     void take_ciphertext(std::string& out);
 
-    /// Returns why a step failed, as a text for people. If the certificate was refused, it names the problem.
+    /// Returns why a step failed, as a text for people. If a certificate is the problem, the text names it.
     const std::string& failure() const { return failure_; }
 
   private:

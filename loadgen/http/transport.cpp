@@ -254,6 +254,7 @@ void Transport::push_plaintext(const Read& ciphertext) {
         const auto progress =
             tls_->take_plaintext({plaintext.data(), plaintext.size() - kReadPadding}, taken);
         if (taken > 0) {
+            any_plaintext_ = true;
             Read read = ciphertext;
             read.bytes = {plaintext.data(), taken};
             sink_.on_read(read);
@@ -262,7 +263,8 @@ void Transport::push_plaintext(const Read& ciphertext) {
         }
         if (progress == TlsSession::Progress::closed)
             end(TransportEnd::closed_by_peer, "the server closed the TLS connection");
-        if (progress == TlsSession::Progress::failed) end(TransportEnd::broken, tls_->failure());
+        if (progress == TlsSession::Progress::failed)
+            end(any_plaintext_ ? TransportEnd::broken : TransportEnd::tls_failed, tls_->failure());
         return;
     }
 }

@@ -15,7 +15,8 @@ namespace paretoken::http {
 class TlsContext;
 class TlsSession;
 
-/// `tls_failed` is an error or an end during the TLS handshake, `broken` an error after it.
+/// `tls_failed` is an error or an end during the TLS handshake, or an error of TLS before the first bytes of
+/// an answer, because a server of TLS 1.3 checks the client after its handshake; `broken` is a later error.
 enum class TransportEnd { closed_by_peer, connect_failed, tls_failed, broken };
 
 /// The events that the owner of a transport receives. on_end comes at most once and is the last; the
@@ -85,6 +86,7 @@ class Transport final : private Listener {
     std::string pending_;           ///< ciphertext that the kernel has not taken yet
     std::size_t pending_from_ = 0;
     bool waits_for_writable_ = false;
+    bool any_plaintext_ = false;  ///< whether TLS has given bytes of an answer
     std::string start_failure_;
     TimePoint began_;
     TimePoint connected_;

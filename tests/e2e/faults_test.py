@@ -326,6 +326,16 @@ class Certificates(Case):
         with http_server(lambda *_: (404, "text/plain", b""), made, version=ssl.TLSVersion.TLSv1_1) as address:
             self.fails_clearly(load(address, self.directory / "run", "--insecure"), RUNTIME, "TLS")
 
+    def test_of_the_client_that_the_server_asks_for(self):
+        made = self.certificate("-days", "2")
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            for trust in (("--insecure",), ("--ca-file", self.directory / "c.pem")):
+                with http_server(lambda *_: (404, "text/plain", b""), made, version=version, asks_certificate=True) as address:
+                    done = load(address, self.directory / "run", *trust)
+                self.fails_clearly(done, RUNTIME, "asks for a client certificate", "put a proxy")
+                for wrong in ("self-signed", "give", "--model"):
+                    self.assertNotIn(wrong, done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

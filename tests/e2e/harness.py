@@ -227,10 +227,11 @@ def byte_server(answer):
 
 
 @contextlib.contextmanager
-def http_server(answer, certificate=None, version=None, threads=True):
+def http_server(answer, certificate=None, version=None, threads=True, asks_certificate=False):
     """Runs an HTTP server that answers each request with `answer(method, path, headers, body) → (status, content type,
     bytes)`. If it returns an iterator of bytes, they are sent as chunks. `certificate`: a PEM file, with which it speaks TLS.
-    `version`: the latest version of TLS that it speaks. Without `threads`, it serves one connection at a time. Yields its address."""
+    `version`: the latest version of TLS that it speaks. `asks_certificate`: whether clients must have that certificate, too.
+    Without `threads`, it serves one connection at a time. Yields its address."""
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -267,6 +268,9 @@ def http_server(answer, certificate=None, version=None, threads=True):
             if version:
                 context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, version
                 context.set_ciphers("DEFAULT:@SECLEVEL=0")
+            if asks_certificate:
+                context.verify_mode = ssl.CERT_REQUIRED
+                context.load_verify_locations(certificate)
             server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
