@@ -9,6 +9,8 @@
 #include <boost/beast/http/parser.hpp>
 #include <charconv>
 
+#include "core/text/letter_case.h"
+
 namespace paretoken::http {
 namespace {
 
@@ -35,20 +37,40 @@ ResponseHead head_of(const http::response_header<>& fields, std::span<const std:
     return head;
 }
 
+/// Returns whether a line of a head is the header `name`, with a value that ends with `last` in small
+/// letters.
+bool is_header(std::string_view line, std::string_view name, std::string_view last = "") {
+    return line.size() > name.size() && line[name.size()] == ':' &&
+           same_name(line.substr(0, name.size()), name) && lower_case(line).ends_with(last);
+}
+
+/// Returns the next line of a head without its end, and removes both from `bytes`. `cut_off`: whether the
+/// bytes end within the line.
+std::string_view next_line(std::string_view& bytes, bool& cut_off) {
+    std::string_view line = bytes.substr(0, bytes.find('\n'));
+    cut_off = line.size() == bytes.size();
+    bytes.remove_prefix(cut_off ? bytes.size() : line.size() + 1);
+    if (line.ends_with('\r') && !cut_off) line.remove_suffix(1);
+    return line;
+}
+
 /// Returns bytes that begin with a head, with CRLF at the ends of the head's lines and with the space before
 /// the reason of the status line, and with padding for code that reads ahead. RFC 9112 allows readers to take
-/// a head whose lines end with LF alone.
+/// a head whose lines end with LF alone. It says that the length of a chunked body has no meaning (6.3).
 std::string mended_head(std::string_view bytes) {
     constexpr std::string_view kLine = "HTTP/1.1 200";
+    bool cut_off = false;
+    bool is_chunked = false;
+    for (std::string_view rest = bytes, line = next_line(rest, cut_off); !line.empty() && !cut_off;
+         line = next_line(rest, cut_off))
+        is_chunked |= is_header(line, "transfer-encoding", "chunked");
     std::string mended;
     mended.reserve(2 * bytes.size() + 1 + kPadding);
     for (bool in_head = true; in_head && !bytes.empty();) {
-        std::string_view line = bytes.substr(0, bytes.find('\n'));
-        const bool cut_off = line.size() == bytes.size();
-        bytes.remove_prefix(cut_off ? bytes.size() : line.size() + 1);
-        if (line.ends_with('\r') && !cut_off) line.remove_suffix(1);
+        const std::string_view line = next_line(bytes, cut_off);
         const bool lacks_space = mended.empty() && line.size() == kLine.size() && !cut_off;
         in_head = !line.empty();
+        if (is_chunked && is_header(line, "content-length")) continue;
         mended.append(line).append(lacks_space ? " " : "").append(cut_off ? "" : "\r\n");
     }
     return mended.append(bytes);

@@ -162,8 +162,11 @@ TEST(ResponseReader, KnowsWhereAnAnswerEndsAndWhetherTheConnectionGoesOn) {
         {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX: y\r\n\r\n", "a",
          State::complete, true},
         {"HTTP/1.1 200 OK\r\n\r\nab", "ab", State::reading, false},
-        {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", "", State::broken,
-         false},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", "a",
+         State::complete, true},
+        {"HTTP/1.1 200 OK\ntransfer-encoding: gzip, Chunked\nContent-length: 9\n\n1\r\na\r\n0\r\n\r\n", "a",
+         State::complete, true},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc", "", State::broken, false},
         {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na", "a", State::complete,
          true},
     };
