@@ -35,7 +35,8 @@ constexpr std::array<char, 1 + kReadablePadding> kBlank{' '};
 /// Returns the error of an answer with fewer tokens than were asked for with ignore_eos. A server that ends
 /// it by itself does not obey this option.
 std::string too_short_error(std::int64_t tokens, std::int64_t wanted, const std::string& reason) {
-    constexpr std::array<std::string_view, 5> kByItself = {"stop", "STOP", "eos", "eos_token", "end_turn"};
+    constexpr std::array<std::string_view, 7> kByItself = {
+        "stop", "STOP", "eos", "eos_token", "end_turn", "stop_sequence", "completed"};
     std::string text = std::to_string(tokens) + " of " + std::to_string(wanted) + " tokens";
     if (!reason.empty()) text += " (" + reason + ")";
     if (std::find(kByItself.begin(), kByItself.end(), reason) != kByItself.end())
@@ -97,6 +98,7 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     record.finished.reset();
     record.usage = {};
     record.finish_reason.clear();
+    own_reason_.clear();
     record.answered_model.clear();
     record.answer.clear();
     sse_.reset();
@@ -220,6 +222,7 @@ void AnswerReader::on_delta(const Delta& delta) {
     if (delta.total_tokens) facts_.total = delta.total_tokens;
     if (!delta.finish_reason.empty()) {
         record_->finish_reason = delta.finish_reason;
+        own_reason_ = delta.own_reason;
         if (delta.choices.empty()) note_end_of(delta.choice);
         for (const ChoiceOutput& choice : delta.choices)
             if (choice.finished) note_end_of(choice.choice);
@@ -369,7 +372,7 @@ void AnswerReader::finish(bool http_complete) {
         std::min(record.wanted_output_tokens.value_or(0),
                  options_.limits.asked_output_tokens.value_or(std::numeric_limits<std::int64_t>::max()));
     if (options_.ignore_eos_accepted && exact && output_tokens_of(record) < wanted) {
-        fail(Outcome::too_short, too_short_error(output_tokens_of(record), wanted, record.finish_reason));
+        fail(Outcome::too_short, too_short_error(output_tokens_of(record), wanted, reason()));
     }
     record_ = nullptr;
 }
@@ -397,6 +400,7 @@ void AnswerReader::finish_whole(bool http_complete) {
     if (leave_out_prompt({}, facts_, record) || !is_certain) record.token_source = TokenSource::disputed;
     check_counts();
     record.finish_reason = answer->finish_reason;
+    own_reason_ = answer->own_reason;
     if (options_.keep_text) record.answer = answer->text;
     if (!answer->error.empty()) return fail(Outcome::stream_error, answer->error);
     if (record.usage.completion == 0 && answer->text_bytes != 0) record.usage.completion.reset();
@@ -456,10 +460,9 @@ void AnswerReader::finish_stream(bool http_complete) {
         fail(Outcome::truncated,
              "the stream ended before a finish_reason" + (log_.empty() ? "; " + beginning() : std::string()));
     } else if (record_->events.empty()) {
-        const std::string& reason = record_->finish_reason;
         fail(Outcome::empty,
              "the stream contained no token" +
-                 (reason.empty() ? std::string() : " (finish_reason " + reason + ")") +
+                 (reason().empty() ? std::string() : " (finish_reason " + reason() + ")") +
                  (unknown_outputs_ > 0 ? ", but text under names that are not known: " : ": ") + beginning());
     }
 }

@@ -94,6 +94,7 @@ class AnswerReader {
     void note_event(const Delta& delta);
     std::string beginning() const;
     std::string last_words() const;
+    const std::string& reason() const { return own_reason_.empty() ? record_->finish_reason : own_reason_; }
     bool all_choices_finished() const { return choices_seen_ == choices_finished_ && choices_seen_ != 0; }
 
     // The members that every event uses come first.
@@ -120,6 +121,7 @@ class AnswerReader {
     std::size_t text_until_end_ = 0;    ///< length of `text_` when the answer's end was first stated
     std::size_t text_before_last_ = 0;  ///< length of `text_` before the last event with output
     StreamFacts facts_;                 ///< what is known of the stream besides its events with output
+    std::string own_reason_ = {};       ///< the server's word for record_->finish_reason, if it is another
     std::size_t events_ = 0;            ///< number of events with output
     std::size_t unknown_outputs_ = 0;   ///< events with text under unknown names alone
     std::size_t foreign_ = 0;           ///< events that are objects of another kind

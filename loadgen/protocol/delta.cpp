@@ -153,7 +153,8 @@ bool succeeded(dom::element status) {
 /// the reason is none of a failure. vLLM and SGLang end a dropped request with "abort", DeepSeek with
 /// "insufficient_system_resource", GLM with "network_error"; filters cut answers off with "content_filter",
 /// "SAFETY", "sensitive" or "guardrail_intervened".
-std::string error_of_reason(std::string_view reason, std::string_view message = {}) {
+/// `own`: the server's word for it, if that is another one.
+std::string error_of_reason(std::string_view reason, std::string_view own, std::string_view message = {}) {
     constexpr std::array<std::string_view, 16> kOfFailures = {
         "error",    "abort",  "cancel", "timeout",    "timed",      "fail",      "insufficient", "interrupt",
         "overload", "filter", "safety", "recitation", "prohibited", "blocklist", "sensitive",    "guardrail"};
@@ -162,7 +163,7 @@ std::string error_of_reason(std::string_view reason, std::string_view message = 
                      [&](std::string_view word) { return small.find(word) != std::string::npos; }))
         return {};
     std::string text = "finish_reason is \"";
-    text += reason;
+    text += own.empty() ? reason : own;
     text += '"';
     if (!message.empty()) text += ": ";
     text += message;
@@ -409,7 +410,7 @@ void DeltaParser::read(std::string_view data) {
         if (reading.error && !reading.known && delta.error.empty()) delta.error = "an error without a text";
     }
     if (delta.error.empty())
-        delta.error = error_of_reason(delta.finish_reason,
+        delta.error = error_of_reason(delta.finish_reason, delta.own_reason,
                                       short_line(reading.finish_message, kLongestText, state_->secrets));
     output_ = only_output_in(data, reading.holes);
     state_->shapes.learn(data, reading, delta);
@@ -473,8 +474,9 @@ std::optional<WholeAnswer> parse_whole_answer(std::string_view body, const Secre
     WholeAnswer answer;
     answer.error = short_line(error_in(whole), kLongestText, secrets);
     protocol.events->read_whole(whole, answer);
-    answer.finish_reason = short_line(answer.finish_reason, kLongestReason, secrets);
-    if (answer.error.empty()) answer.error = error_of_reason(answer.finish_reason);
+    for (std::string* const reason : {&answer.finish_reason, &answer.own_reason})
+        *reason = short_line(*reason, kLongestReason, secrets);
+    if (answer.error.empty()) answer.error = error_of_reason(answer.finish_reason, answer.own_reason);
     answer.model = short_line(text_in(whole, "model"), kLongestReason, secrets);
     // Usage has the same form and spellings as in a stream's last event.
     PaddedBuffer padded;

@@ -49,6 +49,7 @@ struct Delta {
     /// gets their name for it ("stop", "length"); any other one stays as the server sent it. At most 64
     /// bytes.
     std::string finish_reason;
+    std::string own_reason;           ///< the server's word for it if that is another one; otherwise empty
     std::optional<TokenUsage> usage;  ///< the server's token counts in this event; absent counts say nothing
     std::optional<std::int64_t> total_tokens;  ///< the sum of prompt and output tokens that the usage states
     /// If the event has several choices: the output of each of them. Otherwise empty.
@@ -63,6 +64,7 @@ struct WholeAnswer {
     bool impossible_count = false;  ///< as in Delta
     std::string error;              ///< as in Delta
     std::string finish_reason;      ///< as in Delta
+    std::string own_reason;         ///< as in Delta
     std::uint64_t text_bytes = 0;   ///< bytes of all output, with reasoning and tool calls
     std::string text;               ///< text of the first choice's answer
     std::string model;              ///< model that the answer names; at most 64 bytes

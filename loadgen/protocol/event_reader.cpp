@@ -235,6 +235,11 @@ std::string short_line(std::string_view text, std::size_t most, const Secrets& s
     return printable_line(secrets.redacted(text), most);
 }
 
+void state_reason(std::string_view common, std::string_view own, Delta& delta, const Secrets& secrets) {
+    delta.finish_reason = short_line(common, kLongestReason, secrets);
+    delta.own_reason = common == own ? std::string() : short_line(own, kLongestReason, secrets);
+}
+
 std::string_view text_in(dom::element element, std::string_view key) {
     std::string_view text;
     return element[key].get(text) ? std::string_view() : text;

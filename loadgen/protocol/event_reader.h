@@ -89,7 +89,7 @@ struct EventFormat {
     void (*complete)(Delta& delta, Reading& reading) = nullptr;
     /// Appends the text that an event adds to the first choice's answer, without reasoning and tool calls.
     void (*append_text)(dom::element event, std::string& out) = nullptr;
-    /// Reads the texts and the finish_reason of an answer without a stream; `finish_reason` is not cut yet.
+    /// Reads the texts and the reason of the end of an answer without a stream; the reason is not cut yet.
     void (*read_whole)(dom::element answer, WholeAnswer& whole) = nullptr;
 };
 
@@ -184,6 +184,9 @@ bool read_status(ondemand::value& value, bool& error);
 /// Returns a text as one printable line of at most `most` bytes, with secrets hidden. Secrets are hidden
 /// before the text is cut, because a cut secret would not be recognised.
 std::string short_line(std::string_view text, std::size_t most, const Secrets& secrets);
+
+/// Sets the reason why an answer ended: `common` in the words of chat completions, `own` in the server's.
+void state_reason(std::string_view common, std::string_view own, Delta& delta, const Secrets& secrets);
 
 /// Returns the member's text; empty if it is absent or not text.
 std::string_view text_in(dom::element element, std::string_view key);

@@ -65,7 +65,7 @@ bool read_block(Value& block, bool is_added, Delta& delta, Reading& reading) {
         }
         if (key == "stop_reason") {
             if (const auto reason = text_of(value); reason && !reason->empty())
-                delta.finish_reason = short_line(reason_of(*reason), kLongestReason, *reading.secrets);
+                state_reason(reason_of(*reason), *reason, delta, *reading.secrets);
             return true;
         }
         return !is_added || is_one_of(kNoOutput, key) || note_unknown_text(value, reading);
@@ -102,7 +102,8 @@ void append_text(dom::element event, std::string& out) {
 }
 
 void read_whole(dom::element answer, WholeAnswer& whole) {
-    whole.finish_reason = reason_of(text_in(answer, "stop_reason"));
+    whole.own_reason = text_in(answer, "stop_reason");
+    whole.finish_reason = reason_of(whole.own_reason);
     dom::array blocks;
     if (answer["content"].get(blocks)) return;
     for (const dom::element block : blocks) {

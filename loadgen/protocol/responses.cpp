@@ -54,7 +54,9 @@ bool read_response(Value& response, Delta& delta, Reading& reading) {
         }
         return true;
     });
-    delta.finish_reason = short_line(reason_of(status, incomplete), kLongestReason, *reading.secrets);
+    const std::string_view reason = reason_of(status, incomplete);
+    if (!reason.empty())
+        state_reason(reason, incomplete.empty() ? status : incomplete, delta, *reading.secrets);
     return whole;
 }
 
@@ -97,7 +99,9 @@ void read_whole(dom::element answer, WholeAnswer& whole) {
     std::string_view incomplete;
     if (dom::element details; !answer["incomplete_details"].get(details))
         incomplete = text_in(details, "reason");
-    whole.finish_reason = reason_of(text_in(answer, "status"), incomplete);
+    const std::string_view status = text_in(answer, "status");
+    whole.finish_reason = reason_of(status, incomplete);
+    whole.own_reason = incomplete.empty() ? status : incomplete;
     dom::array items, parts;
     if (answer["output"].get(items)) return;
     for (const dom::element item : items) {

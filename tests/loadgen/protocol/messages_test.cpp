@@ -117,6 +117,18 @@ TEST(Messages, with_an_error_have_failed) {
     EXPECT_EQ(llamacpp.error, "The engine failed. (server_error)");
 }
 
+TEST(Messages, that_failed_or_are_empty_quote_the_reason_as_it_was_sent) {
+    const RequestRecord refused =
+        read({kStart, block(R"({"type":"text_delta","text":"I"})"), ended("refusal", 1)});
+    EXPECT_EQ(refused.outcome, Outcome::stream_error);
+    EXPECT_EQ(refused.error, "finish_reason is \"refusal\"");
+    EXPECT_EQ(refused.finish_reason, "content_filter");
+    EXPECT_EQ(read({R"({"type":"message","content":[],"stop_reason":"refusal"})"}).error, refused.error);
+    const RequestRecord empty = read({kStart, ended("max_tokens", 9), kMessageStop});
+    EXPECT_EQ(empty.outcome, Outcome::empty);
+    EXPECT_THAT(empty.error, ::testing::HasSubstr("(finish_reason max_tokens)"));
+}
+
 TEST(Messages, that_did_not_stream_are_read) {
     const RequestRecord record =
         read({R"({"type":"message","content":[{"type":"text","text":"four"}],"stop_reason":"end_turn",)"
