@@ -485,6 +485,7 @@ Trial attempt(Asker& asker, const protocol::BodyOptions& body, const Request& re
     protocol::DeltaParser parser(asker.secrets(), *body.protocol);
     protocol::AnswerReader reader(parser);
     reader.begin(trial.record, {.stream = body.stream});
+    trial.record.http_status = trial.fetched.head.status;
     protocol::PaddedBuffer padded;
     padded.append(trial.fetched.body);
     reader.on_body({padded.view().data(), padded.size()}, Clock::now(), false, true);

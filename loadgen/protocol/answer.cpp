@@ -64,6 +64,15 @@ bool are_lines_of_objects(std::string_view text) {
     return false;
 }
 
+/// Returns what an empty answer's status tells, unless it is the usual one of answers, or unknown.
+std::string note_of_status(int status) {
+    constexpr int kOk = 200, kAccepted = 202;
+    if (status == kAccepted)
+        return "; HTTP 202 says that the answer comes later and must be asked for, which paretoken does not "
+               "do";
+    return status > kOk ? "; the status is HTTP " + std::to_string(status) : std::string();
+}
+
 std::string asked_for(const AnswerLimits& limits) {
     if (!limits.asked_output_tokens) return "the request set no limit";
     return "at most " + std::to_string(*limits.asked_output_tokens) + " were asked for";
@@ -374,6 +383,7 @@ void AnswerReader::finish(bool http_complete) {
     if (options_.ignore_eos_accepted && exact && output_tokens_of(record) < wanted) {
         fail(Outcome::too_short, too_short_error(output_tokens_of(record), wanted, reason()));
     }
+    if (record.outcome == Outcome::empty) record.error += note_of_status(record.http_status);
     record_ = nullptr;
 }
 

@@ -1009,6 +1009,17 @@ TEST(Outcome, AProperEndWithoutOneTokenIsEmpty) {
     EXPECT_EQ(Answer().end().outcome, Outcome::empty);
 }
 
+TEST(Outcome, an_answer_without_a_body_names_another_status_than_200) {
+    const auto error_at = [](int status) {
+        RequestRecord record;
+        record.http_status = status;
+        return Answer({}, record).end().error;
+    };
+    EXPECT_EQ(error_at(200), "the answer has no body");
+    EXPECT_EQ(error_at(204), "the answer has no body; the status is HTTP 204");
+    EXPECT_THAT(error_at(202), AllOf(HasSubstr("HTTP 202"), HasSubstr("must be asked for")));
+}
+
 TEST(Outcome, FewerTokensThanAskedForFailOnlyWhenIgnoreEosWasAccepted) {
     RequestRecord wanted;
     wanted.wanted_output_tokens = 3;
