@@ -382,6 +382,8 @@ std::optional<protocol::ListedModel> model_for(const Asker& asker, const ModelsA
         if (is_busy(answer) || !answer.head.location.empty() || status == 401 || status == 403 ||
             status >= 500)
             asker.refuse_status(models.what(), models.path, answer, kAdvice);
+        if (answer.ok() && protocol::is_model_list(answer.body))
+            asker.refuse("the server lists no model; load or pull one, or name one with --model");
         std::string said = " without a model list" + page_note(asker, answer);
         if (!answer.ok()) said = protocol::error_text_of(answer.body, asker.secrets());
         if (!answer.ok() && !said.empty()) said.insert(0, ": ");

@@ -51,6 +51,14 @@ std::vector<ListedModel> listed_models(std::string_view body) {
     return models;
 }
 
+bool is_model_list(std::string_view body) {
+    dom::parser parser;
+    dom::element whole, list;
+    if (parser.parse(body.data(), body.size()).get(whole)) return false;
+    if (whole["data"].get(list) && whole["models"].get(list)) list = whole;
+    return list.is_array() || (list.is_null() && !whole.is_null());
+}
+
 std::optional<ListedModel> chosen_model(const std::vector<ListedModel>& models, std::string_view asked) {
     if (models.empty()) return std::nullopt;
     const auto found = std::find_if(models.begin(), models.end(), [&](const ListedModel& model) {

@@ -20,6 +20,9 @@ struct ListedModel {
 /// object with an id or a name, or its name; any other element is left out.
 std::vector<ListedModel> listed_models(std::string_view body);
 
+/// Returns whether the text is a list of models in one of these forms. It may have no model.
+bool is_model_list(std::string_view body);
+
 /// Returns the listed model that requests will name: the one that was asked for, or without a name, the first
 /// whose name is not that of a model which writes no text, such as an embedding model. Nothing if there is
 /// none.

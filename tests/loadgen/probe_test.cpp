@@ -217,6 +217,16 @@ TEST(Probe, SaysThatTheModelIsUnknown) {
     EXPECT_THAT(failure_of(options), HasSubstr("`nope` does not exist"));
 }
 
+TEST(Probe, says_that_a_server_has_no_model) {
+    for (const char* const list : {R"({"object":"list","data":[]})", R"({"object":"list","data":null})"}) {
+        const ScriptedServer server([&](int, int, const std::string& text) {
+            return text.starts_with("POST") ? stream(5) : json(200, list);
+        });
+        EXPECT_THAT(failure_of(options_for(server)),
+                    AllOf(HasSubstr("the server lists no model"), Not(HasSubstr("OpenAI"))));
+    }
+}
+
 TEST(Probe, SaysThatItIsNoOpenAiServer) {
     const ScriptedServer html([](int, int, const std::string&) {
         return ScriptedAnswer{.writes = {"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n<html></html>"}};

@@ -25,6 +25,13 @@ TEST(ModelList, is_read_in_every_form) {
         EXPECT_THAT(names_in(body), IsEmpty()) << body;
 }
 
+TEST(ModelList, may_be_empty) {
+    for (const char* body : {R"({"data":[]})", R"({"object":"list","data":null})", R"({"models":[]})", "[]"})
+        EXPECT_TRUE(is_model_list(body)) << body;
+    for (const char* body : {"", "<html>", "{}", "null", "7", R"({"error":"no"})", R"({"data":{}})"})
+        EXPECT_FALSE(is_model_list(body)) << body;
+}
+
 TEST(ModelList, tells_the_owner_and_the_context) {
     const auto models = listed_models(R"({"data":[{"id":"a","owned_by":"vllm","max_model_len":4096},
                                                   {"id":"b","owned_by":null,"max_model_len":0}]})");
