@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "core/error.h"
@@ -68,6 +69,20 @@ bool ends_with_version(std::string_view path) {
         drop_digits();
     }
     return name.empty();
+}
+
+/// Refuses the address of an endpoint that writes no text, which is at the root or behind a version.
+void refuse_other_endpoints(std::string_view base, std::string_view text) {
+    constexpr std::array<std::string_view, 10> kOthers = {
+        "embeddings",  "rerank",         "score",        "pooling", "classify",
+        "moderations", "transcriptions", "translations", "speech",  "generations"};
+    const std::size_t slash = base.rfind('/');
+    if (slash == std::string_view::npos || std::ranges::count(kOthers, base.substr(slash + 1)) == 0) return;
+    std::string_view front = base.substr(0, slash);
+    for (const std::string_view group : {"/audio", "/images"})
+        if (front.ends_with(group)) front.remove_suffix(group.size());
+    if (front.empty() || ends_with_version(front))
+        reject(text, fmt::format("{} writes no text, and only endpoints that do are measured", base));
 }
 
 }  // namespace
@@ -136,6 +151,7 @@ Url parse_url(std::string_view text) {
         while (url.base.ends_with('/')) url.base.pop_back();
     };
     drop_slashes();
+    refuse_other_endpoints(url.base, text);
     constexpr std::string_view kModels = "/models";  // of the list of models, which users paste too
     if (url.base.ends_with(kModels) &&
         ends_with_version(url.base.substr(0, url.base.size() - kModels.size())))

@@ -27,7 +27,8 @@ struct Url {
 
 /// Reads "http://127.0.0.1:8000", "https://api.example.com/openai?api-version=2024-02-01", "127.0.0.1:8000"
 /// (http). A final /v1 of the base is removed, because the paths of requests begin with it, unless another
-/// version comes before it. Throws UsageError naming the mistake in the text, without the secrets in it.
+/// version comes before it. An endpoint that writes no text, such as /v1/embeddings, is refused. Throws
+/// UsageError naming the mistake in the text, without the secrets in it.
 Url parse_url(std::string_view text);
 
 /// Returns whether the host is an address of the loopback or its name, so that nobody else can have its port.

@@ -47,6 +47,14 @@ TEST(Url, KeepsAnotherVersionAtItsEndAndAddsNone) {
         EXPECT_EQ(parse_url(text).api_path("/v1/models"), "/v1/models") << text;
 }
 
+TEST(Url, refuses_endpoints_that_write_no_text) {
+    for (const char* text :
+         {"http://a/v1/embeddings", "http://a/x/v4/audio/transcriptions/", "http://a/rerank"})
+        EXPECT_THROW(parse_url(text), UsageError) << text;
+    for (const char* text : {"http://a/x/embeddings", "http://score", "http://a/v1/rerank/v1"})
+        EXPECT_NO_THROW(parse_url(text)) << text;
+}
+
 TEST(Url, TakesIpv6InBrackets) {
     const Url url = parse_url("http://[::1]:9000/x");
     EXPECT_EQ(url.host, "::1");
@@ -96,7 +104,7 @@ TEST(Url, TakesSchemesInAnyCaseAndSaysWhatIsWrongWithAnAddress) {
                                      {"http://user:p/w@a", "Authorization: Basic"},
                                      {"http://user:p#w@a", "Authorization: Basic"},
                                      {"WS://a", "'ws'"}}) {
-        const std::string message = message_of<UsageError>([&] { parse_url(text); });
+        const std::string message = message_of<UsageError>([&, url = text] { parse_url(url); });
         EXPECT_NE(message.find(said), std::string::npos) << text << ": " << message;
     }
 }
