@@ -40,16 +40,6 @@ Secrets secrets_of(const http::RequestHead& head) {
     return secrets;
 }
 
-/// Returns the longest time that bytes may wait here before the client is blamed for events that share a
-/// read: the stream's mean time per event, because a steady stream cannot have given fewer reads than that,
-/// and more than a nap.
-Duration longest_fair_delay(const std::vector<StreamEvent>& events) {
-    constexpr Duration kLeast = std::chrono::microseconds(300);
-    if (events.size() < 2) return kLeast;
-    const Duration whole = events.back().time - events.front().time;
-    return std::max(kLeast, whole / static_cast<std::int64_t>(events.size() - 1));
-}
-
 /// Returns why a session token cannot be returned to the server; empty if it can.
 std::string_view fault_of_token(std::string_view token) {
     if (token.size() > kLongestToken) return "is longer than 4096 bytes";
@@ -64,6 +54,16 @@ std::optional<Duration> earlier_by(Duration time) {
 }
 
 }  // namespace
+
+Duration longest_fair_delay(const std::vector<StreamEvent>& events) {
+    constexpr Duration kLeast = std::chrono::microseconds(300);
+    constexpr Duration kPossible = std::chrono::microseconds(20);  // from one event to the next
+    constexpr Duration kFastest = std::chrono::milliseconds(1);    // from one token of a server to the next
+    if (events.size() < 2) return kLeast;
+    const auto gaps = static_cast<std::int64_t>(events.size() - 1);
+    const Duration mean = (events.back().time - events.front().time) / gaps;
+    return mean < kPossible ? gaps * kFastest : std::max(kLeast, mean);
+}
 
 std::string timeout_text(Duration timeout) {
     return fmt::format("not finished within --timeout {} s", seconds(timeout));

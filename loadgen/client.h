@@ -30,6 +30,12 @@ struct PreparedRequest {
     std::optional<Duration> hangs_up_after = {};  ///< time from the start to giving the request up
 };
 
+/// Returns the longest time that bytes may wait here before the client is blamed for events that share a
+/// read: the mean time per event of the stream, because a steady stream cannot have given fewer reads than
+/// that, and more than a nap. If all events came together, it is the time in which the fastest servers make
+/// so many tokens, because the server then wrote them together unless they waited for that long.
+Duration longest_fair_delay(const std::vector<StreamEvent>& events);
+
 class ClientSink {
   public:
     virtual ~ClientSink() = default;
