@@ -34,6 +34,8 @@ std::string_view take_host(std::string_view authority, std::string_view text, st
         const auto close = authority.find(']');
         if (close == std::string_view::npos) reject(text, "the bracket of the IPv6 address is not closed");
         host = authority.substr(1, close - 1);
+        // RFC 6874 writes the % before a zone as %25.
+        if (const auto zone = host.find("%25"); zone != std::string::npos) host.erase(zone + 1, 2);
         constexpr std::string_view kAddress =  // hexadecimal groups, an IPv4 part, and a zone after %
             "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ:.%-_";
         if (host.find_first_not_of(kAddress) != std::string::npos)

@@ -62,7 +62,8 @@ TEST(Url, TakesIpv6InBrackets) {
 }
 
 TEST(Url, TakesNothingButAnAddressInBrackets) {
-    EXPECT_EQ(parse_url("http://[fe80::1%eth0]:80").host, "fe80::1%eth0");
+    for (const char* text : {"http://[fe80::1%eth0]:80", "http://[fe80::1%25eth0]:80"})
+        EXPECT_EQ(parse_url(text).host, "fe80::1%eth0") << text;
     for (const char* text : {"[[]", "http://[::1/]", "http://[a b]", "http://[x@y]"})
         EXPECT_THROW(parse_url(text), UsageError) << text;
 }
