@@ -171,7 +171,9 @@ GatewayReport gateway_report(int status, std::string_view server, std::string_vi
 std::string not_found_note(const http::Url& url, std::string_view path, std::string_view said) {
     const std::string asked = address_text(url, path);
     if (said.find("model") != std::string_view::npos)
-        return fmt::format("; the address was {}, and --model names the model", asked);
+        return fmt::format(
+            "; the address was {}, and --model names the model unless the dataset's request has its own",
+            asked);
     return fmt::format(
         "; the address was {}: if it is wrong, give the path after {} with --endpoint, or the whole "
         "address as the URL",

@@ -18,6 +18,19 @@ TEST(Advice, on_a_redirect_of_the_list_of_models_is_no_path_of_requests) {
                 HasSubstr("give https://host:8443 as the URL"));
 }
 
+TEST(Advice, on_an_unknown_model_names_both_places_of_models) {
+    const http::Url url = http::parse_url("http://host:8000");
+    EXPECT_THAT(not_found_note(url, "/v1/chat/completions", "The model `x` does not exist"),
+                ::testing::AllOf(HasSubstr("--model"), HasSubstr("dataset")));
+}
+
+TEST(Advice, on_tls_follows_from_whose_certificate_is_missed) {
+    EXPECT_THAT(tls_advice("the server's certificate was refused: expired"), HasSubstr("--ca-file"));
+    EXPECT_THAT(tls_advice("the server asks for a client certificate, which paretoken cannot send"),
+                Not(HasSubstr("--")));
+    EXPECT_THAT(tls_advice("wrong version number"), HasSubstr("scheme"));
+}
+
 TEST(Advice, knows_a_refusal_that_wants_more_tokens) {
     EXPECT_TRUE(
         wants_more_tokens("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= "
