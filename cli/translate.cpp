@@ -158,10 +158,24 @@ std::string filled(const std::string& word, const std::string& number) {
     return out;
 }
 
+/// Removes an option and its value. Returns whether it was there.
+bool remove_option(std::vector<std::string>& words, std::string_view name) {
+    const auto at = std::ranges::find(words, name);
+    if (at == words.end() || at + 1 == words.end()) return false;
+    words.erase(at, at + 2);
+    return true;
+}
+
 /// Throws an exception if our command would refuse these options before it reads a file or starts anything.
 void check(const std::string& command, std::vector<std::string> words) {
+    // A sweep reads the file of its prompts while it makes its plan.
+    if (command == "sweep" && remove_option(words, "--dataset-path")) remove_option(words, "--dataset");
     LoadPlan asked = command == "sweep" ? plan_of_sweep(std::move(words)) : plan_of_run(std::move(words));
     experiments::require_rate_for_burstiness(asked);
+    if (const std::string& extra = asked.sampling.extra_body;
+        !extra.empty() && !nlohmann::json::accept(extra))
+        throw UsageError(
+            fmt::format("--extra-body {}: it is not JSON, in which names stand in double quotes", extra));
     const bool reads_file =
         !asked.text.empty() || !asked.probe.empty() || !asked.model_card.empty() ||
         std::ranges::any_of(asked.classes, [](const auto& of) { return !of.dataset_path.empty(); });
@@ -202,11 +216,9 @@ void translate(const std::vector<std::string>& words) {
     std::vector<std::string> complaints;
     for (Translation& translation : translations_of(commands, complaints)) {
         std::vector<std::string>& options = translation.words;
-        if (const auto key = std::ranges::find(options, "--api-key"); key != options.end()) {
-            options.erase(key, key + 2);
+        if (remove_option(options, "--api-key"))
             translation.notes.emplace_back(
                 "the key belongs into the variable OPENAI_API_KEY, where no list of processes shows it");
-        }
         std::string complaint = complaint_of(translation, "paretoken");
         const std::string refusal = complaint.empty() ? refusal_of(translation) : "";
         if (!refusal.empty()) {

@@ -40,8 +40,14 @@ constexpr std::string_view kNoWaits =
     "it states no waits and no lengths of answers; write JSON lines with \"messages\", \"conversation\" and "
     "\"output_tokens\" of it";
 constexpr std::string_view kTwoTexts =
-    "a prompt is in two fields; write JSON lines with \"prompt\" (the instruction and what it is about) of "
-    "them";
+    "a prompt is in two fields; join them: jq -c '{prompt: (.instruction + \"\\n\\n\" + (.input // .context "
+    "// \"\"))}' "
+    "FILE > prompts.jsonl";
+constexpr std::string_view kNumberedPrompts =
+    "the turns of a conversation stand in one row; write a row for each: jq -c 'input_line_number as $row | "
+    "to_entries[] "
+    "| select(.key | startswith(\"prompt_\")) | {conversation: \"\\($row)\", prompt: .value}' FILE > "
+    "turns.jsonl";
 constexpr std::string_view kAgenticMooncake2 = "Dynamo's agentic_mooncake, version 2";
 constexpr std::array kSigns = {
     Sign{{"resourceSpans"},
@@ -106,6 +112,7 @@ constexpr std::array kSigns = {
     Sign{{"text"}, "custom", {"input_tokens"}},
     Sign{{"text_input"}, "custom"},
     Sign{{"question"}, "custom"},
+    Sign{{"prompt_0"}, "GuideLLM's conversations", {}, kNumberedPrompts},
     Sign{{"instruction", "input"}, "Alpaca's instructions", {}, kTwoTexts},
     Sign{{"instruction", "context"}, "Dolly's instructions", {}, kTwoTexts},
     Sign{{"instruction"}, "custom"},

@@ -10,6 +10,7 @@
 #include <cctype>
 #include <utility>
 
+#include "cli/words/reading.h"
 #include "core/error.h"
 #include "core/nearest.h"
 
@@ -109,7 +110,10 @@ void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& a
             if (has_value && word == name) ++i;
             continue;
         }
-        if (option->get_items_expected_min() > 0 && word == name) ++i;  // skips its value, whatever that is
+        if (option->get_items_expected_min() == 0 || word != name || ++i == arguments.size()) continue;
+        const std::string& value = arguments[i];
+        if (value.starts_with("--") && command->get_option_no_throw(value) != nullptr)
+            throw UsageError(missing_value(name, value));
     }
     if (unknown.empty()) return;
     if (unknown.size() == 1)

@@ -63,6 +63,24 @@ void search_goodput(const Composing& now) {
     now.option("--search", "slo");
 }
 
+/// A rate counts requests in the other tools, and conversations here. Returns the rates of conversations.
+std::vector<std::string> of_conversations(const Composing& now, std::vector<std::string> rates) {
+    const std::string turns = now.parts.value("turns_of_each");
+    if (turns.empty()) return rates;
+    if (has_shell_variable(turns)) {
+        now.note(fmt::format("a rate counts conversations here; divide it by their {} turns", turns));
+        return rates;
+    }
+    for (std::string& rate : rates) {
+        if (has_shell_variable(rate) || rate.starts_with("auto") || rate == "inf") continue;
+        const std::string requests = rate;
+        rate = text_of_number(number("a rate", rate) / number("a number of turns", turns));
+        now.note(fmt::format("{} requests per second are {} conversations of {} turns per second", requests,
+                             rate, turns));
+    }
+    return rates;
+}
+
 /// GuideLLM's profile (or rate type), with its rates.
 void set_profile(const Composing& now, const std::string& kind, std::vector<std::string> rates) {
     Parts& parts = now.parts;
@@ -95,8 +113,8 @@ void set_profile(const Composing& now, const std::string& kind, std::vector<std:
     if (has_shell_variable(kind)) return now.absent(fmt::format("profile {}: {}", kind, kValueNeeded));
     if (rates.empty()) throw UsageError(fmt::format("profile '{}': --rate is missing", kind));
     if (kind == "concurrent" || kind == "concurrency") return set_levels(now, "concurrency", rates);
-    if (kind == "constant" || kind == "async") return set_constant_rate(now, rates);
-    if (kind == "poisson") return set_levels(now, "request_rate", rates);
+    if (kind == "constant" || kind == "async") return set_constant_rate(now, of_conversations(now, rates));
+    if (kind == "poisson") return set_levels(now, "request_rate", of_conversations(now, rates));
     now.absent(
         fmt::format("profile {}: known are synchronous, concurrent, throughput, constant, poisson, sweep, "
                     "goodput, knee and replay",
@@ -160,10 +178,15 @@ void compose_profile(const Composing& now) {
                     !cap.empty() && rates.empty() && kind == "throughput" ? std::vector{cap} : rates);
         if (!cap.empty() && kind != "sweep") parts.set_if_absent("concurrency", cap);
     } else if (!rates.empty()) {
-        set_levels(now, "request_rate", rates);
+        set_levels(now, "request_rate", of_conversations(now, rates));
     } else if (now.whole(Tool::guidellm) && !parts.has("request_rate") && !parts.has("concurrency")) {
         now.note("guidellm sweeps ten rates unless a profile is given; so does --request-rate auto:10");
         set_profile(now, "sweep", {});
+    } else if (now.is(Tool::guidellm) && !parts.has("request_rate") && !parts.has("concurrency") &&
+               !parts.has("arrivals")) {
+        now.note(
+            "guidellm sweeps ten rates unless a profile is given; so does `paretoken sweep --request-rate "
+            "auto:10`");
     }
     const auto rampup = parts.take("rampup");
     if (!rampup || number("--rampup", *rampup) <= 0) return;
@@ -374,7 +397,11 @@ void compose_grid(const Composing& now) {
 void compose_end_of_aiperf(const Composing& now) {
     Parts& parts = now.parts;
     if (!now.whole(Tool::aiperf) || now.origin.form == Form::genai_perf || now.out.several) return;
-    if (parts.has("num_prompts") || parts.has("duration") || parts.has("dataset_path")) return;
+    if (parts.has("num_prompts") || parts.has("duration")) return;
+    if (parts.has("dataset_path")) {
+        if (now.out.file.empty()) parts.set("num_prompts", "all");  // each row of the reader's own file once
+        return;
+    }
     const std::string slots = parts.has("concurrency") ? parts.value("concurrency") : "1";
     if (is_place(slots)) return;
     parts.set("num_prompts", has_shell_variable(slots)
@@ -391,6 +418,9 @@ void compose_batches(const Composing& now) {
     if (now.origin.form != Form::vllm_static && now.origin.form != Form::sglang_static) return;
     const bool is_vllm = now.is(Tool::vllm);
     const Texts sizes = batches.empty() ? Texts{is_vllm ? "8" : "1"} : batches;
+    for (const std::string& size : sizes)
+        if (size.find("[@]") != std::string::npos || size.find("[*]") != std::string::npos)
+            return now.absent(fmt::format("--batch-size {}: {}", size, kValueNeeded));
     parts.set_if_absent("isl", is_vllm ? "32" : "1024");
     parts.set_if_absent("osl", is_vllm ? "128" : "16");
     now.note("a batch is a number of requests in flight: the server forms the batches");
@@ -460,7 +490,10 @@ void set_levels(const Composing& now, std::string_view field, const std::vector<
 
 void compose_load(const Composing& now) {
     Parts& parts = now.parts;
+    if (now.is(Tool::aiperf) && parts.has("request_rate"))
+        set_levels(now, "request_rate", of_conversations(now, levels_in(parts.value("request_rate"))));
     compose_profile(now);
+    parts.take("turns_of_each");
     compose_warmup(now);
     compose_ramp(now);
     compose_search(now);

@@ -8,6 +8,7 @@
 
 #include "cli/words/composing.h"
 #include "cli/words/groups.h"
+#include "cli/words/pasted_line.h"
 #include "core/error.h"
 #include "core/text/letter_case.h"
 
@@ -24,11 +25,14 @@ void only_chat_of(const Composing& now, std::string_view part, std::initializer_
     const auto name = now.parts.take(part);
     if (!name) return;
     if (std::ranges::find(known, *name) == known.end())
-        now.absent(fmt::format("--{} {}: only OpenAI's and Anthropic's protocols are sent",
+        now.absent(fmt::format("--{} {}: {}",
                                part == "llm_api" ? "llm-api"
                                : part == "api"   ? "api"
                                                  : "api-backend",
-                               *name));
+                               *name,
+                               has_shell_variable(*name) || is_place(*name)
+                                   ? kValueNeeded
+                                   : "only OpenAI's and Anthropic's protocols are sent"));
     now.parts.set_if_absent("endpoint_type", "chat");
 }
 
@@ -223,7 +227,7 @@ void compose_perf_analyzer(const Composing& now) {
     const std::string data = parts.value("dataset_path");
     if (data == "random" || data == "zero") parts.take("dataset_path");
     if (now.is(Tool::perf_analyzer) && data.ends_with(".json")) parts.set("file_kind", "inputs_json");
-    if (now.is(Tool::perf_analyzer) && parts.has("request_rate") && !parts.has("pattern"))
+    if ((now.is(Tool::perf_analyzer) || given) && parts.has("request_rate") && !parts.has("pattern"))
         parts.set("pattern", "constant");
 }
 

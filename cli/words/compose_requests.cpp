@@ -36,7 +36,8 @@ constexpr std::array kDatasets = {
     ForeignValue{"single_turn", "custom"},
     ForeignValue{"random_pool", "custom", "the rows of the file are sent in their order"},
     ForeignValue{"openai", "custom"},
-    ForeignValue{"raw_payload", "custom", "of each body, the messages and the limit on tokens are sent"},
+    ForeignValue{"raw_payload", "custom",
+                 "of each body, the messages, the model and the limit on tokens are sent"},
     ForeignValue{"inputs_json", "custom"},
     ForeignValue{"bailian_trace", "mooncake:block=16,unit=s",
                  "each request of a chat is sent at its time, whether or not the one before it has ended"},
@@ -495,6 +496,7 @@ void compose_conversations(const Composing& now) {
         now.note(fmt::format("{} requests are {} conversations of {} turns", requests,
                              parts.value("num_prompts"), *turns));
     }
+    if (!now.is(Tool::sglang)) parts.set("turns_of_each", *turns);
     const std::string length = inside_spec(parts.take("isl").value_or("512"));
     if (context)  // what a user says first, which no other user says
         first = text_of_number(number("--user-context-prompt-length", *context) + number_or_0(length));
@@ -643,6 +645,39 @@ void drop_lengths_of_files(const Composing& now) {
             now.out.unneeded.push_back(option_of(*plan_field_named(field)) + " (the file has the lengths)");
 }
 
+/// How many different prompts AIPerf makes, which it sends again and again. Here every prompt is new. Its
+/// --num-prompts keeps our meaning where nothing else says how many requests are sent.
+void compose_different_prompts(const Composing& now) {
+    Parts& parts = now.parts;
+    const auto entries = parts.take("entries");
+    auto different = parts.take("different_prompts");
+    const bool has_end = parts.has("num_prompts") || parts.has("duration") || parts.has("sessions");
+    if (entries && !has_end && !now.origin.whole)
+        parts.set("num_prompts", *entries);
+    else if (entries)
+        different = entries;
+    if (!different) return;
+    const double count = number_or_0(*different);
+    if (count > 0 && (!parts.has("num_prompts") || count < number_or_0(parts.value("num_prompts"))))
+        now.note(fmt::format(
+            "every prompt is new here; {} different ones that are sent again and again, as the other tool "
+            "does, are answered faster by a server with a prefix cache",
+            *different));
+    else
+        now.out.unneeded.emplace_back("the number of different prompts");
+}
+
+/// The rows of a file may be conversations, whose turns AIPerf counts one by one.
+void note_turns_of_files(const Composing& now, std::string_view kind) {
+    if (kind != "multi_turn" || !now.is(Tool::aiperf)) return;
+    for (const char* const field : {"num_prompts", "request_rate"})
+        if (const std::string value = now.parts.value(field); number_or_0(value) > 0)
+            now.note(
+                fmt::format("{} {} counts conversations here, and requests in aiperf; divide it by the mean "
+                            "number of turns in the file",
+                            option_of(*plan_field_named(field)), value));
+}
+
 }  // namespace
 
 const ForeignValue* dataset_named(std::string_view name) {
@@ -660,10 +695,16 @@ void compose_requests(const Composing& now) {
         now.note(fmt::format("the rows of a file are sent as they are; keep those of {} in the file", *rows));
     const auto isl_deviation = parts.take("isl_stddev");
     const auto osl_deviation = parts.take("osl_stddev");
+    compose_different_prompts(now);
     if (now.whole(Tool::aiperf) && !parts.has("dataset_path") && !parts.has("pairs") &&
         !parts.has("public_dataset")) {
         parts.set_if_absent("isl", "550");
-        if (!parts.has("osl"))
+        const auto inputs = parts.texts.find("extra_inputs");
+        const bool has_limit =
+            inputs != parts.texts.end() && std::ranges::any_of(inputs->second, [](const auto& text) {
+                return text.find("max_tokens") != std::string::npos;
+            });
+        if (!parts.has("osl") && !has_limit)
             now.note(
                 "without --osl, the server decides how long answers are; here they have at most 128 "
                 "tokens, unless --osl says otherwise");
@@ -716,9 +757,8 @@ void compose_requests(const Composing& now) {
     compose_prefix(now);
     compose_conversations(now);
     compose_replay(now, kind.value_or(""));
+    note_turns_of_files(now, kind.value_or(""));
     drop_lengths_of_files(now);
-    if (parts.take("entries") && now.origin.whole)
-        now.out.unneeded.emplace_back("--num-prompts (the number of different prompts)");
     if (parts.value("num_prompts") == "-1" || number_or_0(parts.value("num_prompts")) >= 1e7)
         parts.set("num_prompts", "all");
     if ((now.whole(Tool::vllm) || now.whole(Tool::sglang)) && !parts.has("num_prompts") &&

@@ -7,6 +7,7 @@
 
 #include "cli/words/composing.h"
 #include "cli/words/groups.h"
+#include "cli/words/pasted_line.h"
 #include "core/plan/plan_arguments.h"
 
 namespace paretoken::cli {
@@ -41,29 +42,12 @@ constexpr std::array kBackends = {
     ForeignValue{"/v1/completions", "completions"},
     ForeignValue{"/v1/responses", "responses"},
     ForeignValue{"anthropic-messages", "messages"},
-    ForeignValue{"openai-audio", "", kText},
-    ForeignValue{"openai-embeddings", "", kText},
-    ForeignValue{"openai-embeddings-chat", "", kText},
-    ForeignValue{"openai-embeddings-clip", "", kText},
-    ForeignValue{"openai-embeddings-vlm2vec", "", kText},
-    ForeignValue{"infinity-embeddings", "", kText},
-    ForeignValue{"vllm-pooling", "", kText},
-    ForeignValue{"vllm-rerank", "", kText},
-    ForeignValue{"embeddings", "", kText},
-    ForeignValue{"rankings", "", kText},
-    ForeignValue{"/v1/embeddings", "", kText},
-    ForeignValue{"/pooling", "", kText},
-    ForeignValue{"audio_transcriptions", "", kText},
-    ForeignValue{"/v1/audio/transcriptions", "", kText},
-    ForeignValue{"/v1/audio/translations", "", kText},
     ForeignValue{"openai_websocket", "", kText},
     ForeignValue{"vllm_python", "", kProcess},
     ForeignValue{"hf", "", kProcess},
     ForeignValue{"mii", "", kProcess},
     ForeignValue{"vision", "chat", "requests have texts only"},
     ForeignValue{"multimodal", "chat", "requests have texts only"},
-    ForeignValue{"image_retrieval", "", kText},
-    ForeignValue{"nvclip", "", kText},
     ForeignValue{"tgi", "", kNative},
     ForeignValue{"huggingface_generate", "", kNative},
     ForeignValue{"tensorrt-llm", "", kNative},
@@ -82,7 +66,9 @@ constexpr std::array kProtocols = {"chat", "completions", "responses", "messages
 
 void set_protocol(const Composing& now, const std::string& name) {
     if (std::ranges::find(kProtocols, name) != kProtocols.end()) return now.parts.set("endpoint_type", name);
-    const ForeignValue* const row = row_named(kBackends, name);
+    const ForeignValue* const row = backend_named(name);
+    if (has_shell_variable(name) || is_place(name))
+        return now.absent(fmt::format("protocol {}: {}", name, kValueNeeded));
     if (row == nullptr || row->ours.empty())
         return now.absent(fmt::format("protocol {}: {}", name, row == nullptr ? kNative : row->why));
     now.parts.set_if_absent("endpoint_type", std::string(row->ours));
@@ -137,7 +123,13 @@ void set_body_field(const Composing& now, const std::string& name, const std::st
 }
 
 const ForeignValue* backend_named(std::string_view name) {
-    return row_named(kBackends, name);
+    constexpr std::array kWithoutText = {"embed",   "rerank", "rank", "pooling",  "score",
+                                         "classif", "audio",  "clip", "retrieval"};
+    static constexpr ForeignValue kOther{"", "", kText};
+    if (const ForeignValue* const row = row_named(kBackends, name)) return row;
+    const bool is_other = std::ranges::any_of(
+        kWithoutText, [&](const char* word) { return name.find(word) != std::string_view::npos; });
+    return is_other ? &kOther : nullptr;
 }
 
 std::string mix_of(const Texts& models) {

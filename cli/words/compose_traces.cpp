@@ -51,8 +51,8 @@ void compose_replay(const Composing& now, std::string_view kind) {
     const bool is_trace = kind == "mooncake_trace" || kind == "bailian_trace" || kind == "burst_gpt_trace";
     const auto has_several = [&](const char* field) { return list_of(parts.value(field)).size() > 1; };
     const bool has_levels = has_several("concurrency") || has_several("request_rate");
-    if (now.whole(Tool::aiperf) && now.origin.form != Form::genai_perf && is_trace && !has_levels &&
-        !replay && !parts.has("no_replay") && parts.has("dataset_path")) {
+    if (now.is(Tool::aiperf) && now.origin.form != Form::genai_perf && is_trace && !has_levels && !replay &&
+        !parts.has("no_replay") && parts.has("dataset_path")) {
         replay = true;
         const bool has_rate = parts.take("request_rate").has_value();
         parts.take("pattern");

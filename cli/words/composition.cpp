@@ -121,7 +121,11 @@ void compose_result(const Composing& now) {
         // "html,benchmark.json": formats of one result
         const Texts formats = group.empty() ? list_of(output) : Texts();
         if (const auto path = std::ranges::find_if(formats, is_file); path != formats.end()) output = *path;
-        if (!file && (is_file(output) || has_shell_variable(output))) group.emplace("path", output);
+        constexpr std::array kFormats = {"json", "yaml", "csv", "html", "console", "plot"};
+        const bool is_format = std::ranges::any_of(formats, [&](const std::string& format) {
+            return std::ranges::find(kFormats, format) != kFormats.end();
+        });
+        if (!file && group.empty() && !is_format) group.emplace("path", output);
         if (const auto path = group.find("path"); path != group.end() && !parts.has("out"))
             parts.set("out", std::filesystem::path(path->second).replace_extension());
     }

@@ -47,8 +47,11 @@ std::vector<std::string> our_words(CLI::App& app, const std::vector<std::string>
     if (const std::string complaint = complaint_of(translation, path); !complaint.empty())
         throw UsageError(fmt::format("{}; see {} --help", complaint, path));
     if (translation.several && name == "run")
-        throw UsageError(fmt::format("`run` measures one load level; this measures all of them: {}",
-                                     shown_line(translation)));
+        throw UsageError(fmt::format(
+            "`run` measures one load level; this measures all of them: {}{}", shown_line(translation),
+            std::ranges::find(translation.words, "--api-key") == translation.words.end()
+                ? ""
+                : " (set the variable OPENAI_API_KEY to the key)"));
     for (const std::string& note : translation.notes) print(stderr, "note: {}\n", note);
     if (const std::string text = unneeded_text(translation); !text.empty()) print(stderr, "note: {}\n", text);
     std::vector<std::string> words{name};

@@ -11,6 +11,8 @@
 namespace paretoken::cli {
 
 bool is_option(std::string_view word);
+/// Returns the message for an option that has no value because another option or the end (empty) follows.
+std::string missing_value(const std::string& option, const std::string& next);
 /// Returns the name of an option with "-" for "_", which the other tools take for each other.
 std::string name_in(const std::string& word);
 /// Returns the value that stands behind "=" in word `i`, or the next word; empty if there is none.

@@ -21,6 +21,18 @@ bool is_option(std::string_view word) {
     return dashes > 0 && word.size() > dashes && std::isalpha(static_cast<unsigned char>(word[dashes])) != 0;
 }
 
+/// True for "--name" and "--name=value"; false for "-1", "-x" and for a text with blanks, which may be
+/// values.
+static bool is_long_option(std::string_view word) {
+    return word.starts_with("--") && is_option(word) && word.find(' ') == std::string_view::npos;
+}
+
+std::string missing_value(const std::string& option, const std::string& next) {
+    if (next.empty()) return fmt::format("{}: its value is missing", option);
+    return fmt::format("{}: its value is missing, because {} follows; is a variable of the shell empty?",
+                       option, next);
+}
+
 std::string name_in(const std::string& word) {
     if (!word.starts_with("--")) return word.size() > 2 && word != "-vv" ? word.substr(0, 2) : word;
     std::string name = word.substr(0, word.find('='));
@@ -187,6 +199,17 @@ std::string_view other_dataset_of(const std::string& option, std::string_view na
     return row == kOfDatasets.end() || named.starts_with(row->second) ? "" : row->second;
 }
 
+bool names_server(std::string_view word) {
+    return word.starts_with("sim:") || word.find("://") != std::string_view::npos;
+}
+
+/// True for HOST:PORT.
+bool has_port(std::string_view word) {
+    const auto colon = word.rfind(':');
+    return colon != std::string_view::npos && colon > 0 && colon + 1 < word.size() &&
+           std::ranges::all_of(word.substr(colon + 1), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
 /// Reads words into parts. What is not of the plan stays as it is.
 class Reading {
   public:
@@ -271,6 +294,9 @@ class Reading {
     }
 
     void own_url(const std::string& word) {
+        const bool is_number =
+            std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
+        if (is_number) return out_.unknown.push_back(fmt::format("'{}'", word));
         if (parts_.has("url") && !urls_given_by_option_) {
             kept_.push_back(word);  // a second address, which the parser refuses
             return;
@@ -294,8 +320,7 @@ class Reading {
                 texts.push_back(words_[at_++]);
             return texts;
         }
-        const bool is_bare = word == "--over-saturation" && at_ < words_.size() && is_option(words_[at_]);
-        if (values == Values::one && texts.empty() && at_ < words_.size() && !is_bare)
+        if (values == Values::one && texts.empty() && at_ < words_.size() && !is_long_option(words_[at_]))
             texts.push_back(words_[at_++]);
         // A variable behind a value may hold further options. It is left out.
         const auto goes_on = [&](const std::string& next) {
@@ -303,12 +328,19 @@ class Reading {
                                         next.find_first_of("/:,=.$", 1) == std::string::npos;
             return !is_option(next) && next != "--" && (texts.empty() || !may_be_options);
         };
+        const bool needs_address =
+            own_("url") && !parts_.has("url") && name_in(word).find("-u") == std::string::npos;
+        const auto is_address = [&](const std::string& next) {
+            return needs_address && !texts.empty() &&
+                   (names_server(next) || (name_in(word).starts_with("-m") && has_port(next)));
+        };
         if (values == Values::many)
-            while (at_ < words_.size() && goes_on(words_[at_])) texts.push_back(words_[at_++]);
+            while (at_ < words_.size() && goes_on(words_[at_]) && !is_address(words_[at_]))
+                texts.push_back(words_[at_++]);
         // AIPerf's telemetry takes any number of values, and also none.
         constexpr std::array kAlsoWithout = {"--server-metrics", "--gpu-telemetry", "--over-saturation"};
         if (texts.empty() && std::ranges::find(kAlsoWithout, word) != kAlsoWithout.end()) return texts;
-        if (texts.empty()) throw UsageError(fmt::format("{}: its value is missing", word));
+        if (texts.empty()) throw UsageError(missing_value(word, at_ < words_.size() ? words_[at_] : ""));
         return texts;
     }
 
@@ -342,7 +374,10 @@ class Reading {
         for (const PlanField& field : plan_fields())
             if (!field.flags.empty() && own_(option_of(field))) known.push_back(option_of(field));
         for (const ToolRow& row : tools())
-            for (std::string& other : completions_of("--", row.tool)) known.push_back(std::move(other));
+            for (std::string& other : completions_of("--", row.tool)) {
+                const ForeignOption* const option = foreign_option(other, row.tool);
+                if (option == nullptr || !says_nothing(*option)) known.push_back(std::move(other));
+            }
         const std::string meant = nearest(name, known);
         out_.unknown.push_back(meant.empty() ? name : fmt::format("{} (did you mean {}?)", name, meant));
         ++at_;
@@ -463,6 +498,10 @@ Translation translated(const std::vector<std::string>& words, std::string_view c
     origin.whole = origin.tool == Tool::guidellm
                        ? gives("--profile") || gives("--rate-type") || gives("--data")
                        : origin.tool && (gives("--backend") || names_dataset);
+    if (gives("--batch-size") && (gives("--input-len") || gives("--output-len"))) {
+        origin.tool = gives("--num-iters") ? Tool::vllm : Tool::sglang;
+        origin.form = origin.tool == Tool::vllm ? Form::vllm_static : Form::sglang_static;
+    }
     return composed(words, origin, command, own);
 }
 
@@ -489,8 +528,7 @@ std::string in_double_quotes(std::string word) {
 
 std::string shown_line(const Translation& translation) {
     std::vector<std::string> words = translation.words;
-    for (std::size_t i = 0; i + 1 < words.size(); ++i)
-        if (words[i] == "--api-key") words[i + 1] = "***";
+    if (const auto key = std::ranges::find(words, "--api-key"); key != words.end()) words.erase(key, key + 2);
     words.insert(words.begin(), {"paretoken", translation.command});
     std::string line;
     for (const std::string& word : words) {

@@ -38,6 +38,13 @@ TEST(UnknownWords, known_options_and_their_values_pass) {
     EXPECT_EQ(complaint({}), "");
 }
 
+TEST(UnknownWords, an_option_is_no_value_of_the_option_before_it) {
+    EXPECT_EQ(
+        complaint({"run", "--model", "--concurrency", "8"}),
+        "--model: its value is missing, because --concurrency follows; is a variable of the shell empty?");
+    EXPECT_EQ(complaint({"run", "--model"}), "") << "the parser says it";
+}
+
 TEST(UnknownWords, an_unknown_word_is_named_with_what_was_meant) {
     EXPECT_EQ(complaint({"run", "host", "--modle", "x"}),
               "paretoken run has no option --modle; did you mean --model?; see paretoken run --help");

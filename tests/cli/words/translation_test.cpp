@@ -18,7 +18,10 @@
 namespace paretoken::cli {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 
 std::vector<std::string> words_in(const std::string& line) {
     auto commands = commands_in(line);
@@ -649,8 +652,67 @@ TEST(Translation, options_behind_a_line_of_two_dashes_are_those_of_perf_analyzer
 
 TEST(Translation, a_number_of_different_prompts_is_not_lost_without_a_word) {
     const Translation translation = translation_of(commands_in("genai-perf profile -m M --num-prompts 100"));
-    EXPECT_THAT(unneeded_text(translation), HasSubstr("--num-prompts (the number of different prompts)"));
+    EXPECT_THAT(translation.notes, Contains(HasSubstr("100 different ones that are sent again and again")));
     EXPECT_THAT(shown_line(translation), ::testing::Not(HasSubstr("--num-prompts")));
+}
+
+TEST(Translation, our_number_of_requests_stays_one_beside_a_word_of_another_tool) {
+    for (const char* const line : {"sim:ideal -m M --num-prompts 5", "sim:ideal --streaming --num-prompts 5",
+                                   "-u http://h:1 --model M --num-prompts 5"})
+        EXPECT_THAT(on_run(line).words, IsSupersetOf({"--num-prompts", "5"})) << line;
+    const Translation both = on_run("http://h:1 --model M --request-count 40 --num-prompts 5");
+    EXPECT_THAT(both.words, IsSupersetOf({"--num-prompts", "40"}));
+    EXPECT_THAT(both.notes, Contains(HasSubstr("5 different ones")));
+}
+
+TEST(Translation, an_address_is_no_further_value) {
+    EXPECT_THAT(on_run("-m M 127.0.0.1:8000 --osl 3").words,
+                AllOf(Contains("http://127.0.0.1:8000"), Contains("M")));
+    EXPECT_THAT(on_run("-m M -H 'A: b' http://h:1").words, AllOf(Contains("http://h:1"), Contains("A: b")));
+    EXPECT_THAT(on_run("http://h:1 -m M --osl 3 80").unknown, Contains("'80'"));
+}
+
+TEST(Translation, a_rate_of_turns_becomes_one_of_conversations) {
+    EXPECT_THAT(ours("aiperf profile -m M --num-sessions 60 --session-turns-mean 3 --session-turns-stddev 0 "
+                     "--request-rate 21 --request-rate-mode constant --osl 16"),
+                HasSubstr("--arrivals constant:rate=7"));
+    EXPECT_THAT(ours("guidellm --target http://h:1 --rate-type poisson --rate 6 --data "
+                     "prompt_tokens=20,output_tokens=5,turns=3"),
+                HasSubstr("--request-rate 2 "));
+    EXPECT_THAT(ours("guidellm --target http://h:1 --rate-type concurrent --rate 6 --data "
+                     "prompt_tokens=20,output_tokens=5,turns=3"),
+                HasSubstr("--concurrency 6 "));
+    EXPECT_THAT(translation_of(
+                    commands_in("aiperf profile -m M --input-file f.jsonl --custom-dataset-type multi_turn "
+                                "--request-count 10"))
+                    .notes,
+                Contains(HasSubstr("--num-prompts 10 counts conversations here")));
+}
+
+TEST(Translation, batches_of_one_server_are_levels_on_our_command_too) {
+    const Translation one =
+        on_run("--base-url http://h:1 --model-path M --batch-size 16 --input-len 20 --output-len 5");
+    EXPECT_THAT(one.words,
+                IsSupersetOf({"http://h:1", "M", "--concurrency", "16", "--isl", "20", "--osl", "5"}));
+    EXPECT_TRUE(
+        on_run("--base-url http://h:1 --model M --batch-size 1 2 --input-len 20 --output-len 5").several);
+    EXPECT_THAT(
+        on_run("--base-url http://h:1 --batch-size \"${SIZES[@]}\" --input-len 20 --output-len 5").absent,
+        Contains(HasSubstr("the value is needed here")));
+}
+
+TEST(Translation, each_row_of_ones_own_file_is_sent_once) {
+    EXPECT_THAT(
+        ours("aiperf profile -m M --input-file f.jsonl --custom-dataset-type single_turn --concurrency 4"),
+        HasSubstr("--num-prompts all"));
+    EXPECT_THAT(
+        on_run("-m M --input-file f.jsonl --custom-dataset-type mooncake_trace --concurrency 4").words,
+        IsSupersetOf({"--arrivals", "trace"}));
+}
+
+TEST(Translation, an_option_without_a_value_is_named_with_what_follows) {
+    EXPECT_THAT(message_of<UsageError>([] { (void)on_run("--backend vllm --host --port 8000"); }),
+                "--host: its value is missing, because --port follows; is a variable of the shell empty?");
 }
 
 TEST(Translation, a_server_of_another_kind_is_named) {
