@@ -208,8 +208,11 @@ Asked asked_of(const SweepOptions& options) {
         with_shard(experiments::with_server(plan_of(texts), texts.contains("url")), variable_of_environment);
     if (asked.plan.asked.fleet.rendezvous.empty() && shard_of(asked.plan.asked).count > 1)
         throw UsageError(
-            "a sweep decides what to measure next, so that its shards must hear of each other; give "
-            "--rendezvous instead of --start-at");
+            asked.plan.asked.virtual_time
+                ? "a sweep in virtual time uses all cores in one process and is not divided; leave --shard "
+                  "out"
+                : "a sweep decides what to measure next, so that its shards must hear of each other; give "
+                  "--rendezvous HOST:PORT or --rendezvous DIRECTORY");
     link_placeholders(asked.plan, options);
     if (!options.against.empty()) {
         if (!options.search.empty() || asked.auto_rates > 0)

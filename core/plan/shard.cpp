@@ -101,8 +101,10 @@ Shard parse_shard(std::string_view text) {
     const auto number = whole(text.substr(0, slash));
     const auto count = slash == std::string_view::npos ? std::nullopt : whole(text.substr(slash + 1));
     if (!number || !count || *count == 0 || *count > kMostShards || *number >= *count)
-        throw UsageError(
-            fmt::format("'{}' is no shard; the shards of a load in 4 parts are 0/4, 1/4, 2/4 and 3/4", text));
+        throw UsageError(fmt::format(
+            "'{}' is no shard; it is a number from 0 on / the number of shards: 0/2 and 1/2 are the shards "
+            "of a load in 2 parts",
+            text));
     return {*number, *count};
 }
 

@@ -36,17 +36,23 @@ void send_at_once(int socket) {
     ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-std::optional<int> connected_to(const http::Address& address, Duration patience) {
+/// Returns the socket, or −1 with the reason in errno.
+int connected_to(const http::Address& address, Duration patience) {
     const int socket = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (socket < 0) return std::nullopt;
+    if (socket < 0) return -1;
     const auto* const name = reinterpret_cast<const sockaddr*>(&address.storage);
     int error = 0;
     socklen_t size = sizeof error;
-    const bool begun = ::connect(socket, name, address.length) == 0 || errno == EINPROGRESS;
-    if (!begun || !waits_for(socket, POLLOUT, patience) ||
-        ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) {
+    if (::connect(socket, name, address.length) != 0 && errno != EINPROGRESS)
+        error = errno;
+    else if (!waits_for(socket, POLLOUT, patience))
+        error = ETIMEDOUT;
+    else if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+        error = errno;
+    if (error != 0) {
         ::close(socket);
-        return std::nullopt;
+        errno = error;
+        return -1;
     }
     ::fcntl(socket, F_SETFL, 0);  // blocks again
     return socket;
@@ -150,16 +156,20 @@ std::optional<int> Listener::accept(Duration patience) const {
     return socket < 0 ? std::nullopt : std::optional(socket);
 }
 
-std::optional<int> connected(const std::string& host, std::uint16_t port, Duration patience) {
-    std::vector<http::Address> addresses;
-    try {
-        addresses = http::resolve({.host = host, .port = port});
-    } catch (const RuntimeError&) {
-        return std::nullopt;  // the name may become known when the host is up
+int connected(const std::string& host, std::uint16_t port, Duration patience) {
+    int error = 0;
+    for (const http::Address& address : http::resolve({.host = host, .port = port})) {
+        const int socket = connected_to(address, patience);
+        if (socket >= 0) return socket;
+        error = errno;
     }
-    for (const http::Address& address : addresses)
-        if (const auto socket = connected_to(address, patience)) return socket;
-    return std::nullopt;
+    throw RuntimeError(
+        error == ECONNREFUSED
+            ? fmt::format(
+                  "nothing listens at {}:{}; shard 0 is not started there, or its load has begun already "
+                  "(each shard is started once)",
+                  host, port)
+            : fmt::format("{}:{} cannot be reached from here: {}", host, port, std::strerror(error)));
 }
 
 }  // namespace paretoken::experiments

@@ -83,7 +83,8 @@ class Listener {
     std::uint16_t port_ = 0;
 };
 
-/// Connects to HOST:PORT. Returns nothing if nobody listens at any of its addresses, or the name is unknown.
-std::optional<int> connected(const std::string& host, std::uint16_t port, Duration patience);
+/// Connects to HOST:PORT and returns the socket. Throws RuntimeError if nobody listens at any of its
+/// addresses, or the name is unknown.
+int connected(const std::string& host, std::uint16_t port, Duration patience);
 
 }  // namespace paretoken::experiments

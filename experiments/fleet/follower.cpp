@@ -19,32 +19,39 @@ namespace fs = std::filesystem;
 
 constexpr Duration kRetry = std::chrono::milliseconds(200);
 
-/// Connects to a place and introduces this process. Returns nothing if shard 0 is not there.
+/// Connects to a place and introduces this process. Throws RuntimeError if shard 0 is not there.
 std::unique_ptr<Channel> introduced(Hello hello, const MeetingPlace& place) {
     constexpr Duration kConnect = std::chrono::seconds(2);
     hello.token = place.token;
+    std::string why = "nobody answered";
     for (const std::string& host : place.hosts) {
-        const auto socket = connected(host, place.port, kConnect);
-        if (!socket) continue;
-        auto channel = std::make_unique<Channel>(*socket);
-        if (channel->send(MessageKind::hello, text_of(hello))) return channel;
+        try {
+            auto channel = std::make_unique<Channel>(connected(host, place.port, kConnect));
+            if (channel->send(MessageKind::hello, text_of(hello))) return channel;
+        } catch (const RuntimeError& error) {
+            why = error.what();
+        }
     }
-    return nullptr;
+    throw RuntimeError(why);
 }
 
 }  // namespace
 
 Follower::Follower(const Hello& own, const Finds& find, Duration patience, const std::stop_token& stop) {
     const TimePoint latest = Clock::now() + patience;
+    std::string why = "its file is not in the directory of the rendezvous; is it started?";
     while (!channel_) {
         if (stop.stop_requested()) throw RuntimeError("interrupted; nothing was measured");
         const TimePoint now = Clock::now();
         if (now >= latest)
-            throw RuntimeError(
-                fmt::format("shard 0 did not answer within {:g} s (--rendezvous-timeout); is it started, and "
-                            "is its port reachable from here?",
-                            seconds(patience)));
-        if (const auto place = find()) channel_ = introduced(own, *place);
+            throw RuntimeError(fmt::format("shard 0 did not answer within {:g} s (--rendezvous-timeout): {}",
+                                           seconds(patience), why));
+        try {
+            if (const auto place = find()) channel_ = introduced(own, *place);
+            if (channel_) why = "it was reached, and did not begin; does it wait for another shard?";
+        } catch (const RuntimeError& error) {  // it may come later
+            why = error.what();
+        }
         // Shard 0 welcomes all when the last one has come. Somebody else closes the connection.
         const auto answer = channel_ ? channel_->receive(std::max(latest - now, kRetry)) : std::nullopt;
         if (answer && answer->kind == MessageKind::refused) throw parse_error(answer->body);

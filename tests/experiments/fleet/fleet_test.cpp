@@ -1,5 +1,6 @@
 // Shard 0 and the others in threads of this process, without a load: they meet, begin, end and part.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,14 +128,28 @@ TEST_F(Fleet, uses_as_many_shards_as_the_load_has_slots) {
     other.join();
 }
 
+TEST_F(Fleet, a_shard_that_does_not_find_shard_0_says_why) {
+    const auto why = [](std::string host, std::uint16_t port) {
+        return message_of<RuntimeError>([&] {
+            const MeetingPlace place{.hosts = {host}, .port = port, .token = ""};
+            Follower(hello_of(load_of_shard(1, 2), ""), [&] { return std::optional(place); }, 300ms, {});
+        });
+    };
+    const std::uint16_t unused = Listener(0).port();
+    EXPECT_THAT(why("127.0.0.1", unused), HasSubstr(fmt::format("nothing listens at 127.0.0.1:{}", unused)));
+    EXPECT_THAT(why("nobody.invalid", unused), HasSubstr("cannot resolve host 'nobody.invalid'"));
+    EXPECT_THAT(message_of<RuntimeError>([&] {
+                    Follower(hello_of(load_of_shard(1, 2), ""), [] { return std::nullopt; }, 300ms, {});
+                }),
+                HasSubstr("its file is not in the directory"));
+}
+
 TEST_F(Fleet, names_shards_that_do_not_come_and_strangers_take_no_part) {
     std::thread other([&] {
         EXPECT_THAT(message_of<Error>([&] { follower(load_of_shard(1, 3)); }), HasSubstr("shard 2 of 3"));
     });
     std::thread stranger([&] {
-        const auto socket = connected("127.0.0.1", listener_.port(), 5s);
-        ASSERT_TRUE(socket);
-        Channel channel(*socket);
+        Channel channel(connected("127.0.0.1", listener_.port(), 5s));
         channel.send(MessageKind::hello, "GET / HTTP/1.1");
         EXPECT_FALSE(channel.receive(10s));
     });
