@@ -26,12 +26,14 @@ struct Step {
     int level = 0;
 };
 
-/// Returns the steps of the number of requests in the system. `from`: the time from which a request counts.
-std::vector<Step> steps_from(const RequestTable& records, TimePoint RequestRecord::*from) {
+/// Returns the steps of the number of requests in the system. `from` and `to`: the times from which and up to
+/// which a request counts.
+std::vector<Step> steps_from(const RequestTable& records, TimePoint RequestRecord::*from,
+                             TimePoint (*to)(const RequestRecord&) = end_of) {
     std::vector<Step> changes(2 * records.size());
     std::size_t row = 0;
     for (const auto& record : records) {
-        changes[row] = {end_of(record), -1};
+        changes[row] = {to(record), -1};
         changes[records.size() + row++] = {record.*from, +1};
     }
     // Of changes at one time, ends come first.
@@ -181,30 +183,80 @@ RequestRows scheduled_in(const RequestTable& records, TimeSpan span) {
     return inside;
 }
 
+double median_of(std::span<const double> values) {
+    std::vector<double> sorted(values.begin(), values.end());
+    std::ranges::sort(sorted);
+    return percentile(sorted, 0.5);
+}
+
+constexpr double kTimes = 3;  // by which the last requests must wait longer than the first ones
+constexpr std::size_t kFewest = 8;
+
+/// Returns the first of the times of requests in the order of their schedule, which tell how long a request
+/// takes before a queue has grown.
+std::span<const double> first_of(std::span<const double> times) {
+    return times.first(std::max(kFewest / 2, times.size() / 20));
+}
+
 /// Returns whether a growth of the number of requests that were due and not over, ÷ its mean, is that of a
 /// queue. It also grows until the first requests end, and by chance. So the arrivals must last several times
 /// as long as the first requests, or the last ones take several times as long; and the time from the due time
 /// to the end must grow with the number.
 bool is_queue(const RequestRows& arrived, TimeSpan span, double growth) {
-    constexpr double kTimes = 3;
     constexpr double kLeastPart = 0.5;  // of the relative growth
-    constexpr std::size_t kFewest = 8;
     std::vector<double> times;
     arrived.for_each(
         [&](const RequestRecord& record) { times.push_back(seconds(end_of(record) - record.scheduled)); });
     if (times.size() < kFewest) return false;
     const std::span<const double> all(times);
-    const auto median = [](std::span<const double> part) {
-        std::vector<double> sorted(part.begin(), part.end());
-        std::ranges::sort(sorted);
-        return percentile(sorted, 0.5);
-    };
-    const double first = median(all.first(std::max(kFewest / 2, all.size() / 20)));
-    const double last = median(all.last(all.size() / 4));
+    const double first = median_of(first_of(all));
+    const double last = median_of(all.last(all.size() / 4));
     if (seconds(span.length()) < kTimes * first && last < kTimes * first) return false;
     const double early = moments_of(all.first(all.size() / 2)).mean;
     const double late = moments_of(all.subspan(all.size() / 2)).mean;
     return 2 * (late - early) > kLeastPart * growth * (late + early) / 2;
+}
+
+TimePoint first_output_of(const RequestRecord& record) {
+    return record.first_event.value_or(end_of(record));
+}
+
+/// Returns by how many the requests that wait for their first token grew over `span`, ÷ its arrivals, if that
+/// is a queue. It shows in a short run too, in which the first answers have hardly ended: it still grows in
+/// each of the last two quarters, by more than chance lets arrivals vary, and the last requests wait several
+/// times as long as the first ones.
+std::optional<double> growth_of_waiting(const RequestTable& records, TimeSpan span) {
+    constexpr double kLeastPart = 0.05;  // of the arrivals
+    constexpr double kDeviations = 3;    // of the number of arrivals
+    constexpr std::int64_t kParts = 20;
+    const auto steps = steps_from(records, &RequestRecord::scheduled, first_output_of);
+    const auto level_before = [&](std::int64_t part) {
+        return mean_level(steps, {span.begin + span.length() * (part - 1) / kParts,
+                                  span.begin + span.length() * part / kParts});
+    };
+    const double at_half = level_before(kParts / 2);
+    const double at_three_quarters = level_before(kParts * 3 / 4);
+    const double at_end = level_before(kParts);
+    const double growth = at_end - level_before(1);
+    if (std::min(at_three_quarters - at_half, at_end - at_three_quarters) < growth / 8) return std::nullopt;
+    std::vector<double> arrivals(kParts, 0.0);
+    std::vector<double> waits;
+    scheduled_in(records, span).for_each([&](const RequestRecord& record) {
+        const std::int64_t part =
+            (record.scheduled - span.begin) * kParts / std::max(span.length(), Duration{1});
+        arrivals[static_cast<std::size_t>(std::min(part, kParts - 1))] += 1;
+        waits.push_back(seconds(first_output_of(record) - record.scheduled));
+    });
+    const auto arrived = static_cast<double>(waits.size());
+    const Moments of_part = moments_of(arrivals);
+    const double dispersion =
+        std::max(1.0, std::pow(of_part.standard_deviation, 2) / std::max(of_part.mean, 1.0));
+    if (growth < std::max(kLeastPart * arrived, kDeviations * std::sqrt(dispersion * arrived)))
+        return std::nullopt;
+    const std::span<const double> all(waits);
+    if (all.size() < kFewest || median_of(all.last(all.size() / 4)) < kTimes * median_of(first_of(all)))
+        return std::nullopt;
+    return growth / arrived;
 }
 
 /// Returns a text if the number of requests that were due and not over grew over the second half of `span`: a
@@ -223,12 +275,21 @@ std::optional<std::string> queue_growth(const RequestTable& records, const Summa
         levels.push_back(mean_level(due, parts.back()));
     }
     const auto growth = stationary ? straight_growth(levels) : growth_beyond_arrivals(records, parts, levels);
-    if (!growth || !is_queue(scheduled_in(records, span), span, *growth)) return std::nullopt;
+    const std::string cap =
+        options.concurrency ? fmt::format(", with at most {} in flight", *options.concurrency) : "";
+    if (growth && is_queue(scheduled_in(records, span), span, *growth))
+        return fmt::format(
+            "the number of requests that were due and not over grew by {:.0f} % of its mean over the second "
+            "half "
+            "of {}: the server does not keep up with them{}",
+            100 * *growth, title, cap);
+    const auto waiting = stationary ? growth_of_waiting(records, span) : std::nullopt;
+    if (!waiting) return std::nullopt;
     return fmt::format(
-        "the number of requests that were due and not over grew by {:.0f} % of its mean over the second half "
-        "of {}: the server does not keep up with them{}",
-        100 * *growth, title,
-        options.concurrency ? fmt::format(", with at most {} in flight", *options.concurrency) : "");
+        "the number of requests that wait for their first token grew by {:.0f} % of the requests that "
+        "arrived in {}: "
+        "the server does not keep up with them{}",
+        100 * *waiting, title, cap);
 }
 
 // ---- steadiness

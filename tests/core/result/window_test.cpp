@@ -249,6 +249,41 @@ TEST(SteadyWindow, sees_a_queue_at_several_times_the_capacity_although_even_the_
     }
 }
 
+/// Returns 15 s of arrivals at an engine whose batch holds 64 requests, each for 2 s. Its capacity is 32 per
+/// second.
+std::vector<RequestRecord> at_a_batch(double per_second, double variation, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<RequestRecord> records;
+    std::array<TimePoint, 64> free_at{};
+    free_at.fill(kStart);
+    for (TimePoint at = kStart; at < kStart + 15s;) {
+        TimePoint& slot = *std::ranges::min_element(free_at);
+        const TimePoint begin = std::max(at, slot);
+        records.push_back(script::answered(at, {.ttft = begin + 50ms - at, .gap = 50ms, .tokens = 40}));
+        slot = records.back().closed;
+        at += from_seconds(random.gamma(1 / (variation * variation)) * variation * variation / per_second);
+    }
+    return records;
+}
+
+TEST(SteadyWindow, sees_in_a_short_run_that_more_and_more_requests_wait_for_their_first_token) {
+    int calm = 0;
+    int bursts = 0;
+    int overloaded = 0;
+    int by_waits = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        calm += steady_window_of(at_a_batch(29, 1, seed), open()).overloaded ? 1 : 0;
+        bursts += steady_window_of(at_a_batch(26, 3, seed), open()).overloaded ? 1 : 0;
+        overloaded += steady_window_of(at_a_batch(64, 1, seed), open()).overloaded ? 1 : 0;
+        const std::string how = steady_window_of(at_a_batch(48, 1, seed), open()).how;
+        by_waits += how.find("requests that wait for their first token grew by") != std::string::npos ? 1 : 0;
+    }
+    EXPECT_EQ(calm, 0);
+    EXPECT_LE(bursts, 1);
+    EXPECT_EQ(overloaded, 20);
+    EXPECT_GT(by_waits, 0) << "the number in flight alone does not show it";
+}
+
 /// Returns requests that arrive `gap` apart at a client that keeps at most 2 in flight. Each takes 200 ms.
 std::vector<RequestRecord> behind_a_cap_of_two(int count, Duration gap) {
     std::vector<RequestRecord> records;
