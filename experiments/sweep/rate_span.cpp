@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/text/number_text.h"
 #include "experiments/session.h"
 #include "experiments/watcher.h"
 #include "reports/files/run_directory.h"
@@ -79,6 +80,7 @@ std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& p
     constexpr double kFlat = 0.05;
     double alone = 0;
     double most = 0;
+    double at_most = 0;
     double before = 0;
     for (double in_flight = 1, flat = 0; in_flight <= kMostInFlight && flat < 2; in_flight *= 2) {
         session.watcher.wait(fmt::format("looking for saturation: {:.0f} in flight", in_flight));
@@ -92,9 +94,12 @@ std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& p
                             in_flight, (directory / "pilot").string()));
         if (in_flight == 1) alone = rate;
         flat = in_flight > 1 && std::log2(rate / before) < kFlat ? flat + 1 : 0;
+        if (rate > most) at_most = in_flight;
         most = std::max(most, rate);
         before = rate;
     }
+    session.watcher.wait(fmt::format("throughput saturates at about {} requests/s, with {:.0f} in flight",
+                                     number_text(most), at_most));
     return spread_rates(alone, most, count);
 }
 

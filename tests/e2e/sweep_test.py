@@ -1,6 +1,7 @@
 """`paretoken sweep` measures several load levels, saves the result after every point, and resumes where it stopped."""
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -325,10 +326,12 @@ class Levels(Case):
     def test_rates_are_found_from_one_at_a_time_to_saturation(self):
         out = self.directory / "sweep"
         arguments = ("sweep", *VIRTUAL, "--num-prompts", 60, "--request-rate", "auto:4", "--out", out)
-        self.measures(paretoken(*arguments))
+        first = self.measures(paretoken(*arguments))
         points = json.loads((out / "sweep.json").read_text())["points"]
         loads = [p["load"] for p in points]
         self.assertEqual(len(loads), 4)
+        saturation = re.search(r"throughput saturates at about ([\d.]+) requests/s, with \d+ in flight", first.stderr)
+        self.assertAlmostEqual(float(saturation[1]), loads[-1], delta=loads[-1] / 100)
         self.assertGreater(loads[-1], 4 * loads[0])
         again = self.measures(paretoken(*arguments))
         self.assertIn("every point was measured", again.stderr)
