@@ -358,6 +358,13 @@ Recipe recipe_of(const JsonCursor& config, const JsonCursor& whole, const std::o
         if (whole_model) recipe.was_32_bits = false;
         constexpr double kScales = 2.5 / 128;  // 16 bits of scale and 4 of a zero point for 128 values
         recipe.otherwise = {std::string(dtype.name), dtype.name == "int4" ? kScales : 0};
+        const bool is_of_llamacpp =
+            dtype.values_per_block > 1 && dtype.arithmetic == Arithmetic::int8 && dtype.name != "int4";
+        if (is_of_llamacpp) {  // as llama-quantize chooses: the output projection has at least 6 bits
+            recipe.table = recipe.otherwise;
+            recipe.output = bytes_per_value(dtype) > bytes_per_value(number_format("q6_k")) ? recipe.otherwise
+                                                                                            : Stored{"q6_k"};
+        }
         return recipe;
     }
     recipe.otherwise = {recipe.base};
@@ -390,6 +397,8 @@ Stored format_of(Recipe& recipe, const ModuleNames& module) {
                 fmt::format("only one format for {} {}", names.empty() ? "lm_head" : names.front(), kRemedy));
         if (first == nullptr || rule.rank < first->rank) first = &rule;
     }
+    if (module.part == Part::embedding && recipe.table) return *recipe.table;
+    if (module.part == Part::head && recipe.output) return *recipe.output;
     if (module.part == Part::router || module.part == Part::embedding || module.part == Part::tower)
         return {recipe.base};
     if (first != nullptr) return first->stored;

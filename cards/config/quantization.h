@@ -49,6 +49,10 @@ struct Recipe {
     Stored otherwise;           ///< format of linear layers that no rule concerns
     bool experts_only = false;  ///< whether `otherwise` is that of experts alone
     bool head = false;          ///< whether it is also that of the output projection
+    /// Formats of the embedding and of the output projection that a converter for llama.cpp chooses; absent:
+    /// `base`.
+    std::optional<Stored> table = {};
+    std::optional<Stored> output = {};
     std::uint64_t layers = 0;
     std::vector<std::string> prefixes;  ///< beginnings of the names of layers: "model."
     std::vector<NameRule> rules;

@@ -196,6 +196,7 @@ std::vector<Tower> towers_of(const JsonCursor& whole) {
 void fill_weights(ModelCard& card, const JsonCursor& config, const ModelType& type,
                   const std::vector<bool>& routed, const std::vector<Tower>& towers, Recipe& recipe) {
     Weights weights(card, recipe, type);
+    if (card.tied_embeddings && recipe.output) recipe.table = recipe.output;
     weights.add({.part = Part::embedding}, card.vocab * card.hidden);
     if (!card.tied_embeddings) weights.add({.part = Part::head}, card.vocab * card.hidden);
     for (std::uint64_t layer = 0; layer < card.layers; ++layer) {
