@@ -134,9 +134,15 @@ def spread(mean):
     return f"uniform:min={mean // 2},max={mean + mean // 2}"
 
 
+def drawn_length(row, what, mean):
+    """The lengths that a note states ("inputs of 220 to 1000 tokens"), or else the mean."""
+    found = re.search(what + r" of (\d+) to (\d+)", row["note"])
+    return f"uniform:min={found[1]},max={found[2]}" if found else mean
+
+
 def load_of(row, replicas):
     """The options of the load of one of `replicas` servers."""
-    isl, osl = row["isl"], row["osl"]
+    isl, osl = drawn_length(row, "inputs", row["isl"]), drawn_length(row, "answers", row["osl"])
     load = row["load"]
     if load.startswith("llama-bench"):
         decode = "tg" in load
@@ -148,8 +154,9 @@ def load_of(row, replicas):
     lengths = ["--isl", isl, "--osl", osl]
     if load == "closed loop":  # the clients of these rows open all slots at once, and the wave of prompts comes back each round
         streams = int(row["concurrency"])
-        return [*lengths, "--concurrency", str(streams), "--ramp-up", "0s", "--num-prompts", str(max(10, 6 * streams))]
-    return [*lengths, "--concurrency", row["num_prompts"], "--num-prompts", row["num_prompts"]]
+        return [*lengths, "--concurrency", str(streams), "--ramp-up", "0s", "--num-prompts", row["num_prompts"] or str(max(10, 6 * streams))]
+    requests = str(min(int(row["num_prompts"]), 12000))
+    return [*lengths, "--concurrency", requests, "--num-prompts", requests]
 
 
 @functools.lru_cache(maxsize=None)
@@ -197,7 +204,7 @@ def figure_of(row, run):
         return int(row["isl"]) / metrics["ttft_s"]["mean"]
     for word, metric in (("TTFT", "ttft_s"), ("ITL", "itl_s"), ("TPOT", "tpot_s")):
         if word in row["metric"]:
-            return metrics[metric]["mean"] * 1e3
+            return metrics[metric]["p50" if "p50" in row["metric"] else "mean"] * 1e3
     steady = row["load"] == "closed loop" and run["throughput"].get("output_tokens_per_s")
     return steady or run["whole_run"]["output_tokens_per_s"]
 

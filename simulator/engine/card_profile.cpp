@@ -15,13 +15,12 @@
 namespace paretoken::sim {
 namespace {
 
-constexpr double kStepSeconds = 1.0e-3;          // launch, scheduling, sampling
 constexpr double kSequenceSeconds = 4e-6;        // per step and sequence
 constexpr double kCpuStepSeconds = 0.3e-3;       // the same of llama.cpp on a CPU
 constexpr double kCpuSequenceSeconds = 0.05e-3;  // mostly sampling
 constexpr double kCpuOverlapExponent = 4;        // a core reads ahead while it multiplies
 constexpr double kOverlapExponent = 1.7;         // overlap of reading weights and multiplying
-constexpr std::int64_t kExpertTile = 64;         // rows of a tile of grouped products
+constexpr std::int64_t kExpertTile = 128;        // rows of a tile of grouped products
 constexpr std::int64_t kBlockTokens = 16;
 constexpr std::int64_t kContextWithoutCard = 131072;
 constexpr double kJitter = 0.03;
@@ -156,23 +155,35 @@ double attention_flops_per_s(const cards::ModelCard& model, const cards::GpuCard
     return narrow ? flops_of(gpu, "fp8", spec) * narrow_share : flops_of(gpu, "bf16", spec) * wide_share;
 }
 
+/// The link among ranks, unless the spec names it. TensorRT-LLM sums over PCIe without a detour through the
+/// host's memory where GPUs read each other's memory, which GeForce cards do not.
+LinkKind link_among(const cards::GpuCard& gpu, std::uint32_t ranks, const CardChoices& choices) {
+    const LinkKind usual = usual_link(gpu, ranks);
+    const bool reads_peers = choices.engine == cards::Engine::trtllm && !gpu.name.starts_with("rtx-");
+    return choices.link.value_or(usual == LinkKind::host && reads_peers ? LinkKind::pcie : usual);
+}
+
 /// How the engine is deployed on `ranks` of a GPU.
 cards::Deployment deployment_on(const cards::GpuCard& gpu, std::uint32_t ranks, const CardChoices& choices) {
-    const LinkKind link = choices.link.value_or(usual_link(gpu, ranks));
+    const LinkKind link = link_among(gpu, ranks, choices);
     if (ranks % choices.stages != 0)
         throw UsageError(fmt::format("{}x{}: {} GPUs cannot be divided into {} equal stages", gpu.name, ranks,
                                      ranks, choices.stages));
-    return {.engine = choices.engine,
-            .memory_bytes = gpu.reported_bytes,
-            .memory_fraction = cards::default_memory_fraction(choices.engine),
-            .tensor_parallel = ranks / choices.stages,
-            .pipeline_parallel = choices.stages,
-            .expert_parallel = choices.expert_ranks,
-            .attention_data_parallel = choices.parallel == Parallelism::dep,
-            .link = link == LinkKind::nvlink || link == LinkKind::infiniband ? cards::Link::peers
-                                                                             : cards::Link::host,
-            .batch = cards::default_batch_limits(choices.engine, gpu.reported_bytes, gpu.name),
-            .block_tokens = kBlockTokens};
+    cards::BatchLimits batch = cards::default_batch_limits(choices.engine, gpu.reported_bytes, gpu.name);
+    batch.sequences = choices.sequences.value_or(batch.sequences);
+    batch.tokens = choices.step_tokens.value_or(batch.tokens);
+    return {
+        .engine = choices.engine,
+        .memory_bytes = gpu.reported_bytes,
+        .memory_fraction = choices.memory_fraction.value_or(cards::default_memory_fraction(choices.engine)),
+        .tensor_parallel = ranks / choices.stages,
+        .pipeline_parallel = choices.stages,
+        .expert_parallel = choices.expert_ranks,
+        .attention_data_parallel = choices.parallel == Parallelism::dep,
+        .link =
+            link == LinkKind::nvlink || link == LinkKind::infiniband ? cards::Link::peers : cards::Link::host,
+        .batch = batch,
+        .block_tokens = kBlockTokens};
 }
 
 /// The fewest GPUs, doubled from one, that hold the weights and a block; nothing up to 64.
@@ -189,12 +200,13 @@ std::optional<std::uint32_t> fewest_gpus(const cards::ModelCard& model, const ca
                               const CardChoices& choices, const cards::Fit& fit, const std::string& spec) {
     constexpr double kGibi = 1024.0 * 1024 * 1024;
     const auto enough = fewest_gpus(model, gpu, choices);
-    throw UsageError(
-        fmt::format("{}: {:.3g} GiB of weights and {:.2g} GiB of buffers per GPU leave no room for a KV "
-                    "cache in {:.3g} GiB ({} of the memory of {} {}); take {}a smaller weight type",
-                    spec, fit.weights / kGibi, fit.overhead() / kGibi, fit.budget / kGibi,
-                    cards::default_memory_fraction(choices.engine), count, gpu.name,
-                    enough ? fmt::format("{}x{} or ", gpu.name, *enough) : ""));
+    throw UsageError(fmt::format(
+        "{}: {:.3g} GiB of weights and {:.2g} GiB of buffers per GPU leave no room for a KV "
+        "cache in {:.3g} GiB ({} of the memory of {} {}); take {}a smaller weight type, or what was given to "
+        "the real server: max_num_seqs=N, memory_fraction=F or kv_memory=SIZE",
+        spec, fit.weights / kGibi, fit.overhead() / kGibi, fit.budget / kGibi,
+        deployment_on(gpu, count, choices).memory_fraction, count, gpu.name,
+        enough ? fmt::format("{}x{} or ", gpu.name, *enough) : ""));
 }
 
 void fill_model(Profile& profile, const cards::ModelCard& model) {
@@ -279,7 +291,7 @@ void fill_arithmetic(Profile& profile, const cards::ModelCard& model, const card
     profile.attention_flops_per_s =
         ranks * attention_flops_per_s(model, gpu, reached.attention, reached.attention_narrow, spec);
     if (model.moe) {
-        profile.expert_bytes_per_s = profile.weight_bytes_per_s * reached.experts;
+        profile.expert_bytes_per_s = profile.weight_bytes_per_s * reached.expert_bandwidth;
         profile.routed_s_per_token =
             routed / (linear * reached.experts) +
             routed_bytes_per_token(model) / (gpu.memory_bytes_per_s * ranks * reached.weight_bandwidth);
@@ -296,6 +308,34 @@ void fill_arithmetic(Profile& profile, const cards::ModelCard& model, const card
              attention_flops_per_s(model, gpu, reached.latent_attention, reached.latent_attention, spec));
 }
 
+/// The seconds that launching the kernels of one layer takes: in each step, and at least in a step with a
+/// part of a prompt, whose kernels are not launched together as a graph.
+struct LaunchTimes {
+    double layer_s;
+    double prompt_layer_s;
+};
+constexpr LaunchTimes kDenseLaunches{25e-6, 0.1e-3};
+constexpr LaunchTimes kExpertLaunches{60e-6, 0.7e-3};  // routing, sorting and grouped products
+constexpr LaunchTimes kLatentLaunches{120e-6, 2e-3};   // and the chain of products of a latent cache
+
+/// The time of a step and of a request that does not depend on what is computed. llama.cpp serves from the
+/// process that computes, and launches prompts as it launches tokens. TensorRT-LLM launches few kernels for
+/// the parts of a layer, also of one with experts.
+void fill_launches(Profile& profile, const cards::ModelCard& model, const cards::GpuCard& gpu,
+                   const CardChoices& choices) {
+    profile.step_s = kCpuStepSeconds;
+    if (gpu.cores) return;
+    const CardEfficiencies& reached = choices.reached;
+    const LaunchTimes usual = model.mla ? kLatentLaunches : model.moe ? kExpertLaunches : kDenseLaunches;
+    const auto layers = static_cast<double>(model.layers);
+    profile.step_s = reached.step + layers * (reached.layer > 0 ? reached.layer : usual.layer_s);
+    if (choices.engine == cards::Engine::llamacpp) return;
+    const LaunchTimes& of_prompts = choices.engine == cards::Engine::trtllm ? kDenseLaunches : usual;
+    profile.prompt_step_s =
+        layers * (reached.prompt_layer > 0 ? reached.prompt_layer : of_prompts.prompt_layer_s);
+    profile.request_s = reached.request;
+}
+
 void fill_speeds(Profile& profile, const cards::ModelCard& model, const cards::GpuCard& gpu,
                  const cards::Deployment& deployment, const CardChoices& choices, const std::string& spec) {
     const std::uint32_t ranks = deployment.tensor_parallel;                      // of a stage
@@ -305,11 +345,11 @@ void fill_speeds(Profile& profile, const cards::ModelCard& model, const cards::G
     profile.kv_bytes_per_s =
         gpu.memory_bytes_per_s / kv_share(model, deployment, choices.parallel) * choices.reached.kv_bandwidth;
     profile.linear_overlap_exponent = gpu.cores ? kCpuOverlapExponent : kOverlapExponent;
-    profile.step_s = gpu.cores ? kCpuStepSeconds : kStepSeconds;
+    fill_launches(profile, model, gpu, choices);
     profile.sequence_s = gpu.cores ? kCpuSequenceSeconds : kSequenceSeconds;
     fill_arithmetic(profile, model, gpu, at_once, choices, spec);
     const auto exchanges = [&](Parallelism parallel, std::uint32_t among, std::uint32_t spread) {
-        const LinkKind link = choices.link.value_or(usual_link(gpu, spread));
+        const LinkKind link = link_among(gpu, spread, choices);
         return communication_of(model, parallel, among,
                                 times_among(link, gpu, among, choices.reached.link_share));
     };
@@ -358,6 +398,11 @@ constexpr NamedEfficiency kEfficiencies[] = {
     {"experts", &CardEfficiencies::experts},
     {"expert_skew", &CardEfficiencies::expert_skew},
     {"link_share", &CardEfficiencies::link_share},
+    {"expert_bandwidth", &CardEfficiencies::expert_bandwidth},
+    {"step", &CardEfficiencies::step},
+    {"layer", &CardEfficiencies::layer},
+    {"prompt_layer", &CardEfficiencies::prompt_layer},
+    {"request", &CardEfficiencies::request},
 };
 
 void set_efficiency(CardEfficiencies& reached, std::string_view name, std::string_view value,
@@ -451,6 +496,12 @@ std::uint32_t count_in(std::string_view name, std::string_view value, std::strin
     throw UsageError(fmt::format("{}: {} must be from 1 to {}", spec, name, kMost));
 }
 
+double fraction_in(std::string_view value, std::string_view spec) {
+    const double fraction = parse_number(value);
+    if (fraction > 0 && fraction <= 1) return fraction;
+    throw UsageError(fmt::format("{}: memory_fraction must be above 0 and at most 1", spec));
+}
+
 }  // namespace
 
 bool choose(CardChoices& choices, std::string_view name, std::string_view value, std::string_view spec) {
@@ -469,6 +520,8 @@ bool choose(CardChoices& choices, std::string_view name, std::string_view value,
         choices.link = link_named(value);
     else if (name == "kv_memory")
         choices.kv_memory_bytes = memory_in(value, spec);
+    else if (name == "memory_fraction")
+        choices.memory_fraction = fraction_in(value, spec);
     else
         return false;
     return true;

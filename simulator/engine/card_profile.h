@@ -18,7 +18,7 @@ namespace paretoken::sim {
 /// The shares of a datasheet's figures that a server reaches, and the constants beside them. A spec changes
 /// them by name: "reach.linear=.6".
 struct CardEfficiencies {
-    double weight_bandwidth = 0.69;
+    double weight_bandwidth = 0.8;
     double kv_bandwidth = 0.87;
     double linear = 0.65;            ///< matrix multiplications in 16 bits
     double linear_narrow = 0.59;     ///< matrix multiplications in 8 bits
@@ -30,9 +30,14 @@ struct CardEfficiencies {
     double output_head = 0.61;       ///< output head, as share of the bf16 figure
     double linear_vector = 0;     ///< products of one row, as in decoding; 0: as fast as those of many rows
     double decode_attention = 0;  ///< arithmetic of decode attention, as share of the bf16 figure; 0: ignored
-    double experts = 0.5;         ///< arithmetic and reading of experts, as share of what dense layers reach
-    double expert_skew = 0.7;     ///< standard deviation ÷ mean of how often experts are chosen
-    double link_share = 0;        ///< bandwidth of the link; 0: the share of its kind (LinkTimes)
+    double experts = 0.7;         ///< arithmetic of experts, as share of what dense layers reach
+    double expert_bandwidth = 0.8;  ///< reading of experts, likewise
+    double expert_skew = 0.7;       ///< standard deviation ÷ mean of how often experts are chosen
+    double link_share = 0;          ///< bandwidth of the link; 0: the share of its kind (LinkTimes)
+    double step = 1e-3;             ///< seconds per step: scheduling and sampling
+    double layer = 0;               ///< seconds per step and layer to launch its kernels; 0: that of its kind
+    double prompt_layer = 0;  ///< least seconds per layer of a step with a part of a prompt; 0: likewise
+    double request = 8e-3;    ///< seconds from the arrival of a request until the engine may begin it
 };
 
 /// What a spec says about a deployment besides model, GPUs and types, as changes after the "?":
@@ -40,10 +45,13 @@ struct CardEfficiencies {
 struct CardChoices {
     cards::Engine engine = cards::Engine::vllm;
     Parallelism parallel = Parallelism::tensor;
-    std::uint32_t stages = 1;                    ///< of a pipeline, each with as many of the GPUs
-    std::uint32_t expert_ranks = 1;              ///< ranks of a stage that have whole experts of their own
-    std::optional<LinkKind> link = {};           ///< usual_link() if absent
-    std::optional<double> kv_memory_bytes = {};  ///< memory of a GPU for the KV cache
+    std::uint32_t stages = 1;                       ///< of a pipeline, each with as many of the GPUs
+    std::uint32_t expert_ranks = 1;                 ///< ranks of a stage that have whole experts of their own
+    std::optional<LinkKind> link = {};              ///< the usual one of the hardware and engine if absent
+    std::optional<double> kv_memory_bytes = {};     ///< memory of a GPU for the KV cache
+    std::optional<double> memory_fraction = {};     ///< in the engine's own meaning; its default if absent
+    std::optional<std::uint64_t> sequences = {};    ///< largest batch; the engine's default if absent
+    std::optional<std::uint64_t> step_tokens = {};  ///< largest step, likewise
     bool cache_is_given = false;  ///< whether the spec states the blocks, so that the computed ones may be 0
     CardEfficiencies reached = {};
 };

@@ -19,8 +19,8 @@ struct KnownLink {
     double bytes_per_s;  ///< 0: that of the card
 };
 constexpr std::array kLinks{
-    KnownLink{"nvlink", 8e-6, .8, 0},  // latency of one-shot sums on H100; share of NCCL's bus bandwidth
-    KnownLink{"pcie", 15e-6, .7, 0},   // NCCL's bus bandwidth with peer access
+    KnownLink{"nvlink", 8e-6, .5, 0},  // latency of one-shot sums on H100; fitted to rows of dense models
+    KnownLink{"pcie", 15e-6, .5, 0},   // with peer access; fitted to rows of L40S
     KnownLink{"host", 45e-6, .17, 0},  // fitted to the rows of PCIe
     KnownLink{"infiniband", 12e-6, .8, 50e9},    // ConnectX-7, 400 Gbit/s
     KnownLink{"ethernet", 480e-6, .85, 1.25e9},  // fitted to the rows of a network

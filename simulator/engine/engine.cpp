@@ -135,9 +135,10 @@ class BatchingEngine final : public Engine {
     void submit(const EngineRequest& request, TimePoint at) override {
         assert(request.prompt_tokens > 0 && request.output_tokens > 0);
         assert(request.prompt_tokens + request.output_tokens <= kv_capacity_tokens(profile_));
+        const TimePoint ready = at + from_seconds(profile_.request_s);
         auto place = waiting_.end();
-        while (place != waiting_.begin() && std::prev(place)->holding->arrived > at) --place;
-        waiting_.insert(place, sequence_of(request, at, profile_.prefix_cache != 0));
+        while (place != waiting_.begin() && std::prev(place)->holding->arrived > ready) --place;
+        waiting_.insert(place, sequence_of(request, ready, profile_.prefix_cache != 0));
     }
 
     void abort(std::uint64_t id) override {

@@ -61,7 +61,9 @@ double layer_seconds(double linear, const Profile& profile, std::int64_t tokens)
 
 double seconds_with(double linear, const Profile& profile, const StepWork& work) {
     const auto sequences = static_cast<double>(work.sequences);
-    const double layers = layer_seconds(linear, profile, work.tokens);
+    const bool has_prompt = work.prefill_token_pairs > 0 || work.windowed_token_pairs > 0;
+    const double layers =
+        layer_seconds(has_prompt ? std::max(linear, profile.prompt_step_s) : linear, profile, work.tokens);
     const double communication =
         profile.communication_s + profile.communication_s_per_token * static_cast<double>(work.tokens);
     const double head =

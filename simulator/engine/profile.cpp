@@ -58,6 +58,8 @@ const Field kFields[] = {
     {"lm_head_flops_per_s", &Profile::lm_head_flops_per_s},
     {"step_s", &Profile::step_s, Needs::batching, Least::zero},
     {"sequence_s", &Profile::sequence_s, Needs::batching, Least::zero},
+    {"prompt_step_s", &Profile::prompt_step_s, Needs::batching, Least::zero, Missing::allowed},
+    {"request_s", &Profile::request_s, Needs::batching, Least::zero, Missing::allowed},
     {"row_s", &Profile::row_s, Needs::batching, Least::zero, Missing::allowed},
     {"block_tokens", &Profile::block_tokens},
     {"blocks", &Profile::blocks},
@@ -492,7 +494,13 @@ Profile at_its_fastest(Profile profile) {
 /// Makes the profile of a model on GPUs from the changes that choose its deployment, which it takes away.
 Profile profile_of_cards(const std::string& name, std::string_view spec, std::vector<Change>& changes) {
     CardChoices choices = usual_choices(name);
-    for (const Change& change : changes) choices.cache_is_given |= change.field == "blocks";
+    for (const Change& change : changes) {
+        choices.cache_is_given |= change.field == "blocks";
+        // The buffers of the engine take memory from the cache by these limits, which the profile has as
+        // well.
+        if (change.field == "max_num_seqs") choices.sequences = parse_count(change.value);
+        if (change.field == "max_batched_tokens") choices.step_tokens = parse_count(change.value);
+    }
     std::erase_if(changes,
                   [&](const Change& change) { return choose(choices, change.field, change.value, spec); });
     return card_profile(name, choices);
