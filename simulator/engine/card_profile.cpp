@@ -21,6 +21,7 @@ constexpr double kCpuSequenceSeconds = 0.05e-3;  // mostly sampling
 constexpr double kCpuOverlapExponent = 4;        // a core reads ahead while it multiplies
 constexpr double kOverlapExponent = 1.7;         // overlap of reading weights and multiplying
 constexpr std::int64_t kExpertTile = 128;        // rows of a tile of grouped products
+constexpr double kExpertsOfLlamacpp = 0.6;       // of the shares that other engines reach with experts
 constexpr std::int64_t kBlockTokens = 16;
 constexpr std::int64_t kContextWithoutCard = 131072;
 constexpr double kJitter = 0.03;
@@ -291,9 +292,10 @@ void fill_arithmetic(Profile& profile, const cards::ModelCard& model, const card
     profile.attention_flops_per_s =
         ranks * attention_flops_per_s(model, gpu, reached.attention, reached.attention_narrow, spec);
     if (model.moe) {
-        profile.expert_bytes_per_s = profile.weight_bytes_per_s * reached.expert_bandwidth;
+        const double reach = choices.engine == cards::Engine::llamacpp ? kExpertsOfLlamacpp : 1;
+        profile.expert_bytes_per_s = profile.weight_bytes_per_s * reached.expert_bandwidth * reach;
         profile.routed_s_per_token =
-            routed / (linear * reached.experts) +
+            routed / (linear * reached.experts * reach) +
             routed_bytes_per_token(model) / (gpu.memory_bytes_per_s * ranks * reached.weight_bandwidth);
         profile.expert_tile = kExpertTile;
         profile.expert_imbalance = expert_imbalance(model, ranks, choices);

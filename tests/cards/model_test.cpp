@@ -327,6 +327,12 @@ TEST(ModelCard, StoresQuantisedLayersInTheirOwnType) {
     EXPECT_EQ(
         card_of(R"(, "torch_dtype": "float32")", {.weight_dtype = "bf16", .kv_dtype = {}}).bytes_by_dtype,
         plain.bytes_by_dtype);
+    // llama.cpp stores the embedding in the format of the blocks, and the output projection in at least 6
+    // bits.
+    const ModelCard blocks = model_card("llama-3.1-8b", {.weight_dtype = "q4_k_m", .kv_dtype = {}});
+    EXPECT_EQ(blocks.bytes_by_dtype.at("q6_k"), 128256U * 4096 * 210 / 256);
+    EXPECT_FALSE(blocks.bytes_by_dtype.contains("bf16")) << "all matrices are in blocks";
+    EXPECT_NEAR(static_cast<double>(blocks.resident_weight_bytes), 4.6e9, .2e9);
     EXPECT_EQ(model_card("gpt-oss-120b").weight_dtype, "mxfp4");
     EXPECT_NEAR(static_cast<double>(model_card("gpt-oss-120b").resident_weight_bytes) / kGiga, 65.2, 0.3);
     EXPECT_EQ(model_card("deepseek-v3").weight_dtype, "fp8");

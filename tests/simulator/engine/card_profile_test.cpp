@@ -36,7 +36,7 @@ TEST(CardProfile, HasTheBytesOfTheModelAndTheFiguresOfTheGpus) {
     EXPECT_EQ(profile.layers, 80);
     EXPECT_EQ(profile.weight_bytes, static_cast<double>(model.dense_streamed_bytes));
     EXPECT_NEAR(profile.weight_bytes, 70e9, 3e9) << "a byte per value, output projection in 16 bits";
-    EXPECT_DOUBLE_EQ(profile.weight_bytes_per_s, 2 * .69 * gpu.memory_bytes_per_s);
+    EXPECT_DOUBLE_EQ(profile.weight_bytes_per_s, 2 * .8 * gpu.memory_bytes_per_s);
     EXPECT_DOUBLE_EQ(profile.kv_bytes_per_token, 2.0 * 80 * 8 * 128 * 2);
     const cards::Fit fit = cards::fit_of(model, {.memory_bytes = gpu.reported_bytes,
                                                  .tensor_parallel = 2,
@@ -294,6 +294,39 @@ TEST(CardProfile, OfACpuWithoutAUsableCardIsRefused) {
     no_cores.flops = {{"bf16", 1e12}};
     const std::string narrow = file_with("narrow.json", cards::cpu_card_text(no_cores));
     EXPECT_THAT(refusal_of("smollm2-135m/cpu:" + narrow), AllOf(HasSubstr("f32"), HasSubstr("micro --card")));
+}
+
+TEST(CardProfile, LaunchesTakeATimePerLayerThatIsThatOfTheKindOfLayerAndOfTheEngine) {
+    EXPECT_DOUBLE_EQ(profile_named("llama3-8b/h100").step_s, 1e-3 + 32 * 25e-6);
+    EXPECT_DOUBLE_EQ(profile_named("qwen3-30b-a3b/h100").step_s, 1e-3 + 48 * 60e-6);
+    EXPECT_DOUBLE_EQ(profile_named("deepseek-v3/h200x8").step_s, 1e-3 + 61 * 120e-6);
+    EXPECT_DOUBLE_EQ(profile_named("llama3-8b/h100?reach.layer=1e-5&reach.step=1e-4").step_s,
+                     1e-4 + 32 * 1e-5);
+    const Profile sglang = profile_named("deepseek-v3/h200x8?engine=sglang");
+    EXPECT_DOUBLE_EQ(sglang.prompt_step_s, 61 * 2e-3);
+    EXPECT_DOUBLE_EQ(profile_named("deepseek-v3/h200x8?engine=trtllm").prompt_step_s, 61 * .1e-3);
+    EXPECT_EQ(profile_named("llama3-8b/h100/q8_0?engine=llamacpp").prompt_step_s, 0);
+    EXPECT_EQ(profile_named("llama3-8b/h100/q8_0?engine=llamacpp").request_s, 0);
+    const StepWork decode{.tokens = 1, .sequences = 1, .decode_context_tokens = 100};
+    const StepWork prompt{.tokens = 1, .sequences = 1, .prefill_token_pairs = 1};
+    EXPECT_GT(step_seconds(sglang, prompt), 61 * 2e-3);
+    EXPECT_LT(step_seconds(sglang, decode), .02);
+}
+
+TEST(CardProfile, TensorRtLlmSumsOverPcieWithoutTheHostWhereGpusReadEachOther) {
+    const auto wait = [](const char* spec) { return profile_named(spec).communication_s; };
+    EXPECT_LT(wait("llama3-70b/l40sx4/fp8?engine=trtllm"), wait("llama3-70b/l40sx4/fp8") / 2);
+    EXPECT_EQ(wait("llama3-70b/rtx-4090x8/fp8?engine=trtllm"), wait("llama3-70b/rtx-4090x8/fp8"));
+    EXPECT_EQ(wait("llama3-70b/l40sx4/fp8?link=pcie"), wait("llama3-70b/l40sx4/fp8?engine=trtllm"));
+}
+
+TEST(CardProfile, TheLimitsOfTheEngineAndItsShareOfTheMemoryDecideTheCache) {
+    const std::int64_t usual = profile_named("llama3-8b/h100").blocks;
+    EXPECT_GT(profile_named("llama3-8b/h100?max_num_seqs=32&max_batched_tokens=2048").blocks, usual);
+    EXPECT_LT(profile_named("llama3-8b/h100?memory_fraction=.5").blocks, usual);
+    EXPECT_THAT(refusal_of("llama3-8b/h100?memory_fraction=1.5"), HasSubstr("at most 1"));
+    EXPECT_THAT(refusal_of("llama3-70b/h100"),
+                HasSubstr("max_num_seqs=N, memory_fraction=F or kv_memory=SIZE"));
 }
 
 TEST(CardProfile, TakesChangesLikeAnyOther) {

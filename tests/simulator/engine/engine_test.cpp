@@ -39,6 +39,14 @@ TEST(Engine, OneRequestIsPrefilledAndThenDecodedTokenByToken) {
     EXPECT_THAT(run_to_end(*engine), ElementsAre(Event{1, 0, 5}, Event{1, 1, 7}, Event{1, 2, 9}));
 }
 
+TEST(Engine, ARequestWaitsUntilTheEngineMayBeginIt) {
+    Profile profile = simple_profile();
+    profile.request_s = .008;
+    const auto engine = engine_of(profile, 1);
+    engine->submit({.id = 1, .prompt_tokens = 4, .output_tokens = 3}, kStart);
+    EXPECT_EQ(engine->next_begin(), kStart + milliseconds(8));
+}
+
 TEST(Engine, APromptAboveTheTokenBudgetIsPrefilledInChunks) {
     Profile profile = simple_profile();
     profile.max_batched_tokens = 4;
