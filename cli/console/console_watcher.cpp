@@ -29,7 +29,10 @@ std::string point_text(const reports::SweepPoint& point, const std::filesystem::
     std::string text = fmt::format(
         "{}: {} tok/s, TTFT {}, ITL {}", point.load_label, reports::significant(point.output_tokens_per_s),
         times(point.ttft_p50_s, point.ttft_p99_s), times(point.itl_p50_s, point.itl_p99_s));
-    if (point.failed > 0) text += fmt::format(", {} of {} failed", point.failed, point.requests);
+    if (point.failed > 0)
+        text += fmt::format(
+            ", {} of {} failed{}", point.failed, point.requests,
+            point.failures.empty() ? "" : fmt::format(" ({})", reports::printable(point.failures, 400)));
     if (point.slo) text += fmt::format(", SLO {}", name_of(*point.slo));
     if (point.note.empty()) return text;
     return fmt::format("{}; {}: {}; {}", text, name_of(point.verdict.value_or(Verdict::warn)),

@@ -711,12 +711,19 @@ void require_valid(const SweepFile& file, const fs::path& directory) {
             fmt::format("{} of {} points could not be measured ({}): {}; the same command tries them again",
                         failed.size(), file.points.size(), labels_of(failed), failed.front()->error));
     }
-    if (!invalid.empty())
-        throw Error(
-            ExitCode::measurement_invalid,
-            fmt::format("{} of {} points are not valid measurements ({}): {}", invalid.size(),
-                        file.points.size(), labels_of(invalid),
-                        invalid.front()->note.empty() ? "no reason is given" : invalid.front()->note));
+    if (invalid.empty()) return;
+    // The point with the largest share of failures says most about the server.
+    const auto failed_share = [](const SweepPoint* point) {
+        return point->requests > 0 ? static_cast<double>(point->failed) / static_cast<double>(point->requests)
+                                   : 0;
+    };
+    const SweepPoint& worst = **std::ranges::max_element(invalid, {}, failed_share);
+    throw Error(
+        ExitCode::measurement_invalid,
+        fmt::format("{} of {} points are not valid measurements ({}): {}{}{}{}", invalid.size(),
+                    file.points.size(), labels_of(invalid), invalid.size() > 1 ? worst.load_label + ": " : "",
+                    worst.note.empty() ? "no reason is given" : worst.note,
+                    worst.failures.empty() ? "" : "; ", worst.failures));
 }
 
 }  // namespace paretoken::experiments

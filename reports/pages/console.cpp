@@ -482,8 +482,9 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
         cells.push_back(state);
         table.rows.push_back(std::move(cells));
         if (point.failed > 0)
-            notes += labelled(label, fmt::format("{} of {} requests failed", grouped(point.failed),
-                                                 grouped(point.requests)));
+            notes += labelled(label, fmt::format("{} of {} requests failed{}{}", grouped(point.failed),
+                                                 grouped(point.requests), point.failures.empty() ? "" : ": ",
+                                                 printable(point.failures, 400)));
         if (!point.error.empty()) notes += labelled(label, printable(point.error, 300));
     }
     std::string text = text_of(table);

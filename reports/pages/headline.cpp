@@ -15,6 +15,7 @@
 #include "core/result/validity.h"
 #include "core/text/number_text.h"
 #include "reports/analysis/cost/cost.h"
+#include "reports/analysis/sweep/sweep.h"
 #include "reports/document/table.h"
 #include "reports/pages/server_rows.h"
 
@@ -125,20 +126,6 @@ std::string latencies_of(const RunResult& result) {
     return fmt::format("  {:{}}{:{}}{:{}}p99{}\n", "", label_width, "p50 (95 % CI)", cell_width, "p95",
                        cell_width, uncertified ? "  * too few requests" : "") +
            rows;
-}
-
-/// The failures by class, on one line: "28 http_error, e.g. 503 Service Unavailable; 3 timeout".
-std::string failures_text(const Counts& counts) {
-    std::string text;
-    for (const auto& [name, count] : counts.by_outcome) {
-        const std::optional<Outcome> outcome = outcome_named(name);
-        if (count == 0 || (outcome && !is_failure(*outcome))) continue;
-        text += fmt::format("{}{} {}", text.empty() ? "" : "; ", grouped(count), name);
-        const auto example = counts.example_errors.find(name);
-        if (example != counts.example_errors.end() && !example->second.empty())
-            text += fmt::format(", e.g. {}", printable(example->second, 60));
-    }
-    return text;
 }
 
 /// "within: ttft_p95 19.8 ms, limit 800 ms; 4.7 times as many requests would decide it"

@@ -12,6 +12,7 @@
 #include "core/plan/plan_arguments.h"
 #include "core/result/metrics.h"
 #include "core/result/validity.h"
+#include "reports/analysis/sweep/sweep.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {
@@ -219,7 +220,9 @@ std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos) {
 std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos) {
     if (point.result.validity.verdict == Verdict::invalid) {
         const std::string names = named_reasons(point.result.validity);
-        return names.empty() ? "invalid" : "invalid: " + names;
+        const std::string failures = failures_text(point.result.counts);
+        return fmt::format("invalid{}{}{}{}", names.empty() ? "" : ": ", names, failures.empty() ? "" : "; ",
+                           failures);
     }
     if (point.result.reported)
         return fmt::format("only figures as {} defines them are known", point.result.reported->by);

@@ -6,7 +6,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <functional>
+#include <utility>
 
+#include "core/record/record.h"
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
 #include "core/result/validity.h"
@@ -130,6 +133,24 @@ double load_of(const RunResult& result) {
     return static_cast<double>(result.concurrency.value_or(0));
 }
 
+std::string failures_text(const Counts& counts) {
+    constexpr std::size_t kMostExample = 100;
+    std::vector<std::pair<std::string, std::uint64_t>> classes;
+    for (const auto& [name, count] : counts.by_outcome) {
+        const std::optional<Outcome> outcome = outcome_named(name);
+        if (count > 0 && (!outcome || is_failure(*outcome))) classes.emplace_back(name, count);
+    }
+    std::ranges::stable_sort(classes, std::greater{}, &std::pair<std::string, std::uint64_t>::second);
+    std::string text;
+    for (const auto& [name, count] : classes) {
+        text += fmt::format("{}{} {}", text.empty() ? "" : "; ", grouped(count), printable(name));
+        const auto example = counts.example_errors.find(name);
+        if (example != counts.example_errors.end() && !example->second.empty())
+            text += fmt::format(", e.g. {}", printable(example->second, kMostExample));
+    }
+    return text;
+}
+
 SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned) {
     std::map<std::string, LimitedPercentile> limits;
     for (const SloResult& slo : result.slo) limits[slo.key] = {slo.value, slo.limit};
@@ -153,6 +174,7 @@ SweepPoint sweep_point_of(const RunResult& result, const SweepPoint& planned) {
             .cached_share = result.throughput.at(figure::kCachedPromptRatio),
             .requests = result.counts.requests,
             .failed = result.counts.failed,
+            .failures = failures_text(result.counts),
             .verdict = result.validity.verdict,
             .slo = result.slo.empty() ? std::nullopt : std::optional(verdict_on_all(result.slo)),
             .limits = std::move(limits),

@@ -53,6 +53,7 @@ struct SweepPoint {
     std::optional<double> cached_share = {};  ///< share of the prompts' tokens from the prefix cache
     std::uint64_t requests = 0;               ///< requests of the run without warm-up and cancelled ones
     std::uint64_t failed = 0;                 ///< failed ones among these
+    std::string failures = {};                ///< result of failures_text() of the run
     std::optional<Verdict> verdict = {};
     std::optional<SloVerdict> slo = {};  ///< verdict on all limits together; absent without limits
     std::map<std::string, LimitedPercentile> limits = {};  ///< by key: "ttft_p95"
@@ -179,6 +180,10 @@ struct SweepFile {
 
     bool operator==(const SweepFile&) const = default;
 };
+
+/// The failures by class, the most frequent first: "28 http_error, e.g. 503 Service Unavailable; 3 timeout".
+/// Empty if none failed.
+std::string failures_text(const Counts& counts);
 
 /// The load as text: "c=16" (requests in flight), "4 req/s", or "all at once" when neither was given.
 std::string load_label_of(const RunResult& result);

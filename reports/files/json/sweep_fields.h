@@ -18,7 +18,7 @@ void fields(auto& a, Is<SweepPoint> auto& v) {
     a.required("state", v.state);
     PARETOKEN_FIELDS(a, v, error, requests_per_s, output_tokens_per_s, interactivity_tok_per_s, goodput_per_s,
                      goodput_ratio, ttft_p50_s, ttft_p99_s, tpot_p50_s, itl_p50_s, itl_p99_s, acceptance,
-                     cached_share, requests, failed, verdict, slo, limits, note);
+                     cached_share, requests, failed, failures, verdict, slo, limits, note);
 }
 
 void fields(auto& a, Is<RepeatSpread> auto& v) {

@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "reports/analysis/sweep/sweep.h"
 #include "reports/document/table.h"
 #include "tests/reports/sample_report.h"
 
@@ -232,6 +233,18 @@ TEST(SweepTable, ShowsThePercentilesWithLimitsBesideTheirLimits) {
         EXPECT_THAT(text, HasSubstr(expected));
     EXPECT_THAT(text, HasSubstr("saturates near 17.5 in")) << "throughput stopped growing";
     EXPECT_LT(text.find("shown"), text.find("legend"));
+}
+
+TEST(SweepSummary, says_why_requests_of_a_point_failed) {
+    RunResult run = sample::run(8);
+    run.counts.failed = 35;
+    run.counts.by_outcome = {{"timeout", 3}, {"http_error", 32}};
+    run.counts.example_errors = {{"http_error", "429 Too Many Requests"}};
+    SweepFile sweep;
+    sweep.points = {sweep_point_of(run, {.directory = "d", .load = 8})};
+    EXPECT_THAT(sweep_summary(sweep),
+                HasSubstr("35 of 600 requests failed: 32 http_error, e.g. 429 Too Many\n"));
+    EXPECT_EQ(sweep.points.front().failures, "32 http_error, e.g. 429 Too Many Requests; 3 timeout");
 }
 
 }  // namespace
