@@ -221,7 +221,7 @@ void require_slos(const RunResult& result, bool met) {
     const auto texts_of = [&](auto wanted) {
         std::string texts;
         for (const SloResult& slo : result.slo)
-            if (wanted(slo)) texts += (texts.empty() ? "" : "; ") + slo_text(slo);
+            if (wanted(slo)) texts += (texts.empty() ? "" : "; ") + slo_text(result, slo);
         return texts;
     };
     const std::string missed =

@@ -285,12 +285,12 @@ Facts needs_of(const std::vector<Slo>& slos, bool open_loop) {
 }
 
 // The first of these rules that applies decides:
-// 1. A limit on a waiting time of an open loop is missed if the server did not keep up (kept_up()), which
-//   shows it, because the time grows for as long as the load lasts.
+// 1. Each limit is missed if the server did not keep up (kept_up()): it does not serve this load, whatever
+//   the times of the requests that it served are. Waiting times grow for as long as the load lasts.
 // 2. What is shown at 99 % (shown_on()) is met or missed, and what is far within the limit
 //   (is_far_within()) is met.
-// 3. A percentile without a value is missed if it falls among failures, or if the server did not keep up;
-//   otherwise the evidence is insufficient.
+// 3. A percentile without a value is missed if it falls among failures; otherwise the evidence is
+//   insufficient.
 // 4. A percentile over the limit is missed. It is shown for p75 and above if the median is over the limit
 //   too, because more than half of the requests were, and for each percentile if all of 20 requests were.
 // 5. With fewer than 20 requests, or fewer than are in flight, the evidence is insufficient.
@@ -303,9 +303,7 @@ SloFinding finding_on(const RunResult& result, const Slo& slo) {
     const MetricSummary* const summary = result.metric(key_of(metric));
     const PercentileValue* const held = percentile_for(slo, summary);
     if (held == nullptr) return {};
-    // The waiting times of an open loop grow for as long as it lasts if the server does not keep up.
-    if (!kept_up(result) && (metric.tag != slo.tag || metric.of_jobs))
-        return {SloVerdict::missed, true, held->value};
+    if (!kept_up(result)) return {SloVerdict::missed, true, held->value};
     if (const auto shown = shown_on(*held, slo.limit, higher_is_better))
         return {*shown ? SloVerdict::met : SloVerdict::missed, true, held->value};
     if (is_far_within(result, *summary, *held, slo, higher_is_better))
@@ -315,7 +313,6 @@ SloFinding finding_on(const RunResult& result, const Slo& slo) {
     const bool most_are_over = held->p >= kHigh && median != nullptr &&
                                (median->value ? misses(*median->value) : falls_among_failures(*summary, .5));
     if (!held->value) {
-        if (!kept_up(result)) return {SloVerdict::missed, true, {}};
         if (falls_among_failures(*summary, held->p)) return {SloVerdict::missed, most_are_over, {}};
         return {};
     }
@@ -406,7 +403,7 @@ std::string over_text(const SloResult& result) {
     return text;
 }
 
-std::string slo_text(const SloResult& result) {
+std::string slo_text(const RunResult& run, const SloResult& result) {
     const Metric* const metric = metric_of(result);
     const bool is_time = metric != nullptr && metric->unit == "s";
     const bool least = metric != nullptr && metric->better == Better::higher;
@@ -424,9 +421,10 @@ std::string slo_text(const SloResult& result) {
     if (result.verdict == SloVerdict::met) return fmt::format("{}: meets {} ({})", text, limit, over);
     if (result.verdict == SloVerdict::missed && result.shown) {
         const bool value_misses = result.value && is_over(*result.value, result.limit, least);
-        return fmt::format(
-            "{}: misses {} ({})", text, limit,
-            value_misses ? over : fmt::format("{}; the server did not keep up, or {} failed", over, units));
+        if (!value_misses && !kept_up(run))
+            return fmt::format("{}: counts as missing {}, because {}", text, limit, overload_text(run));
+        return fmt::format("{}: misses {} ({})", text, limit,
+                           value_misses ? over : fmt::format("{}; {} failed", over, units));
     }
     std::string evidence = fmt::format("the number of independent {} is not known", units);
     if (result.n_effective)

@@ -92,7 +92,8 @@ std::string over_text(const SloResult& result);
 
 /// Returns a sentence such as "ttft_p95 is 812 ms: misses the limit of 800 ms (14 of 120 requests miss it,
 /// the worst is at 131 % of it)". What is not shown at 99 % is said to be so, with the evidence there is.
-std::string slo_text(const SloResult& result);
+/// `run` is the run of the result.
+std::string slo_text(const RunResult& run, const SloResult& result);
 
 /// Returns the verdict on limits together: missed, insufficient or within if one is, else met.
 SloVerdict worst_of(SloVerdict a, SloVerdict b);

@@ -460,8 +460,11 @@ std::optional<Reason> other_model_of(const RunResult& run, const ValidityOptions
 
 std::optional<Reason> divergence_of(const RunResult& run, const ValidityOptions&) {
     if (!run.stop || run.stop->rule != kDiverging) return std::nullopt;
-    return Reason{Verdict::warn, "diverging",
-                  run.stop->text + "; percentiles would follow from the length of the run and are left out"};
+    return Reason{
+        Verdict::warn, "diverging",
+        fmt::format("the run was ended after {} s and {} requests, because {}; percentiles would "
+                    "follow from its length and are left out",
+                    number_text(run.stop->at_s), run.counts.requests + run.counts.cancelled, run.stop->text)};
 }
 
 /// Returns a reason if there is nothing to judge, or if the run was not steady.
@@ -759,6 +762,19 @@ bool lacks_requests(const RunResult& result) {
 
 bool kept_up(const RunResult& result) {
     return !result.window.overloaded && (!result.stop || result.stop->rule != kDiverging);
+}
+
+std::string served_text(const RunResult& result) {
+    const auto served = result.throughput.at(figure::kRequests);
+    if (!result.request_rate || !served) return {};
+    return fmt::format("served {} of {} req/s", number_text(*served), number_text(*result.request_rate));
+}
+
+std::string overload_text(const RunResult& result) {
+    if (kept_up(result)) return {};
+    const std::string served = served_text(result);
+    return fmt::format("the server does not keep up with the arrivals{}",
+                       served.empty() ? "" : fmt::format(" ({})", served));
 }
 
 }  // namespace paretoken

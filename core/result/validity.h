@@ -57,4 +57,10 @@ bool lacks_requests(const RunResult& result);
 /// run nor ended it (the stop rule "diverging").
 bool kept_up(const RunResult& result);
 
+/// "served 13.1 of 20 req/s", of an open loop with a rate; empty of another run.
+std::string served_text(const RunResult& result);
+
+/// "the server does not keep up with the arrivals (served 13.1 of 20 req/s)"; empty if it kept up.
+std::string overload_text(const RunResult& result);
+
 }  // namespace paretoken

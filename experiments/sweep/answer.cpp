@@ -119,7 +119,7 @@ SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos)
 }
 
 std::string binding_of(const RunResult& result, const LoadPlan& asked) {
-    if (!kept_up(result)) return "the server does not keep up with the arrivals";
+    if (!kept_up(result)) return overload_text(result);
     const std::string failing =
         result.counts.failed == 0
             ? std::string("too many requests fail")

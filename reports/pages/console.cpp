@@ -227,8 +227,9 @@ std::string verdict_of(const RunResult& result, const ConsoleStyle& style) {
 std::string slos_of(const RunResult& result) {
     std::string text;
     for (const SloResult& slo : result.slo)
-        text += labelled(text.empty() ? "SLO" : "",
-                         printable(fmt::format("{}: {}", paretoken::name_of(slo.verdict), slo_text(slo))));
+        text += labelled(
+            text.empty() ? "SLO" : "",
+            printable(fmt::format("{}: {}", paretoken::name_of(slo.verdict), slo_text(result, slo))));
     return text;
 }
 
@@ -313,6 +314,8 @@ std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
     text += jobs_of(result) + shards_of(result) + server_of(result);
     text += lengths_of(result.workload);
     text += window_of(result.window);
+    if (const std::string stop = stop_text(result); !stop.empty())
+        text += labelled("stopped", printable(stop));
     if (result.rules) text += labelled("rules", printable(rules_text(*result.rules)));
     text += slos_of(result) + quality_of(result) + alerts_of(result);
     text += verdict_of(result, style);

@@ -129,7 +129,7 @@ std::string latencies_of(const RunResult& result) {
 }
 
 /// "within: ttft_p95 19.8 ms, limit 800 ms; 4.7 times as many requests would decide it"
-std::string slo_line(const SloResult& slo) {
+std::string slo_line(const RunResult& result, const SloResult& slo) {
     const Metric* const metric = metric_named(slo.key.substr(0, slo.key.rfind("_p")));
     const bool is_time = metric != nullptr && metric->unit == "s";
     const auto amount = [&](double value) {
@@ -137,6 +137,7 @@ std::string slo_line(const SloResult& slo) {
     };
     std::string text = fmt::format("{}: {} {}, limit {}", paretoken::name_of(slo.verdict), slo.key,
                                    slo.value ? amount(*slo.value) : "has no value", amount(slo.limit));
+    if (slo.verdict == SloVerdict::missed && !kept_up(result)) text += "; " + overload_text(result);
     if (!slo.shown && slo.times_enough && *slo.times_enough > 1)
         text +=
             fmt::format("; {} times as many requests would decide it", significant(*slo.times_enough, 1, 2));
@@ -211,8 +212,9 @@ std::string run_headline(const RunResult& result, const std::optional<HeadlineCo
                 rest.emplace_back(label, fmt::format("{}: {}", reason.check, reason.text));
     };
     add_reasons("why", true);
+    if (std::string stop = stop_text(result); !stop.empty()) rest.emplace_back("stopped", std::move(stop));
     if (result.rules) rest.emplace_back("rules", rules_text(*result.rules));
-    for (const SloResult& slo : result.slo) rest.emplace_back("SLO", slo_line(slo));
+    for (const SloResult& slo : result.slo) rest.emplace_back("SLO", slo_line(result, slo));
     if (result.quality)
         rest.emplace_back("quality", fmt::format("{:.3g} % of {} answers right", result.quality->score * 100,
                                                  result.quality->n));
@@ -239,6 +241,15 @@ std::string percentile_text(const MetricSummary& metric, double p) {
 }
 
 }  // namespace
+
+std::string stop_text(const RunResult& result) {
+    const auto is_said = [&](const Reason& reason) { return reason.check == result.stop->rule; };
+    if (!result.stop || result.stop->rule == "requests" || result.stop->rule == "duration" ||
+        result.partial || std::ranges::any_of(result.validity.reasons, is_said))
+        return {};
+    return fmt::format("after {} s by --stop {}: {}", significant(result.stop->at_s), result.stop->rule,
+                       result.stop->text);
+}
 
 std::string jobs_text(const RunResult& result) {
     const JobResults& jobs = *result.jobs;

@@ -32,6 +32,10 @@ std::string verdict_line(const RunResult& result, const ConsoleStyle& style = {}
 
 std::string coloured(const std::string& text, Verdict verdict, const ConsoleStyle& style);
 
+/// "after 12.3 s by --stop tokens: 5000 output tokens came"; empty if no rule ended the run before its
+/// requests and its duration, or if a reason of its validity says it.
+std::string stop_text(const RunResult& result);
+
 /// "40 ok, 2 failed, 30 good · p50 12.3 s, p95 40.2 s · 71 % outside tools · 120 jobs/h", of a run with jobs.
 std::string jobs_text(const RunResult& result);
 

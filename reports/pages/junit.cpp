@@ -11,7 +11,7 @@
 namespace paretoken::reports {
 namespace {
 
-JunitCase case_of(const SloResult& slo) {
+JunitCase case_of(const RunResult& run, const SloResult& slo) {
     JunitCase one{.name = slo.key};
     const std::string value = slo.value
                                   ? fmt::format("is {:.4g}, and the limit is {:.4g}", *slo.value, slo.limit)
@@ -22,7 +22,8 @@ JunitCase case_of(const SloResult& slo) {
             return one;
         case SloVerdict::missed:
             one.element = one.type = "failure";
-            one.message = fmt::format("{} {}", slo.key, value);
+            one.message =
+                fmt::format("{} {}{}{}", slo.key, value, kept_up(run) ? "" : "; ", overload_text(run));
             return one;
         case SloVerdict::insufficient:
             one.element = one.type = "error";
@@ -39,7 +40,7 @@ std::vector<JunitCase> cases_of(const RunResult& run) {
         cases.front().element = cases.front().type = "error";
         cases.front().message = gravest_reason(run.validity);
     }
-    for (const SloResult& slo : run.slo) cases.push_back(case_of(slo));
+    for (const SloResult& slo : run.slo) cases.push_back(case_of(run, slo));
     return cases;
 }
 

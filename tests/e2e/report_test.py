@@ -111,6 +111,16 @@ class Report(Case):
             self.assertGreater(point["of_limit"], 0)
             self.assertLessEqual(point["of_limit"], 1)
 
+    def test_a_rate_that_the_server_does_not_keep_up_with_is_no_answer(self):
+        out = self.directory / "run"
+        done = paretoken("run", "sim:llama3-8b-h100-bf16?max_num_seqs=16", "--virtual", "--request-rate", 20, "--num-prompts", 200,
+                         "--isl", 512, "--osl", 128, "--slo", "tpot_p90:20", "--out", out)
+        behind = "the server does not keep up with the arrivals (served 13.1 of 20 req/s)"
+        self.fails_clearly(done, 1, behind)
+        self.assertIn(behind, " ".join(done.stdout.split()))
+        report = self.succeeds(paretoken("report", out, "--slo", "tpot_p90:20", "--out", self.directory / "report"))
+        self.assertIn("no point can be used; 20 req/s: " + behind, " ".join(report.stdout.split()))
+
     def test_a_price_basis_that_no_card_has_is_refused(self):
         for gpu in ("h100-sxm", "voodoo2"):  # the second has no price at all
             done = paretoken("report", self.made / "sweep", "--gpu", gpu, "--price-basis", "on_tick", "--out", self.made / "no.html")

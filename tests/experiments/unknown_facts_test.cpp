@@ -210,7 +210,8 @@ TEST_F(UnknownFacts, leave_limits_on_what_is_absent_undecided_and_say_why) {
                 }
                 EXPECT_EQ(own.verdict, SloVerdict::insufficient) << own.key;
                 EXPECT_EQ(own.over, 0U) << "nobody knows how many";
-                EXPECT_THAT(slo_text(own), HasSubstr("because the source of the records does not tell"));
+                EXPECT_THAT(slo_text(part, own),
+                            HasSubstr("because the source of the records does not tell"));
                 EXPECT_THAT(part.validity.reasons.back().text, HasSubstr(own.note));
             }
         }

@@ -263,7 +263,7 @@ CheckItem certified_slo(const GateReport& report, Runs runs) {
     for (const GateRun& run : runs)
         for (const SloResult& slo : run.result.slo)
             if (slo.verdict != SloVerdict::met || &run == runs.data())
-                add(slo_text(slo), slo.verdict == SloVerdict::met);
+                add(slo_text(run.result, slo), slo.verdict == SloVerdict::met);
     if (texts.empty() || !all)
         return {"limits certified", false,
                 fmt::format("--limit 'ttft_p95<800ms' with enough requests{}",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/result/validity.h"
 #include "reports/analysis/model/choice.h"
 #include "reports/analysis/model/gap.h"
 #include "reports/document/table.h"
@@ -12,13 +13,15 @@ namespace paretoken::reports {
 namespace {
 
 std::string what_it_delivers(const ReportPoint& point) {
+    const std::string served = served_text(point.result);
+    const std::string load =
+        served.empty() ? point.load_label : fmt::format("{} ({})", point.load_label, served);
     if (point.cost)
         return fmt::format("${} per million output tokens at {} tok/s per user, {} ({})",
-                           dollars(point.cost->usd_per_m_output), significant(point.interactivity),
-                           point.load_label, price_text(*point.cost));
+                           dollars(point.cost->usd_per_m_output), significant(point.interactivity), load,
+                           price_text(*point.cost));
     return fmt::format("{} output tok/s in all at {} tok/s per user, {}",
-                       significant(point.output_tokens_per_s), significant(point.interactivity),
-                       point.load_label);
+                       significant(point.output_tokens_per_s), significant(point.interactivity), load);
 }
 
 std::string what_the_hardware_could(const ReportPoint& point, const LimitPoint& floor) {

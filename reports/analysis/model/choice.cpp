@@ -25,8 +25,6 @@ std::string named_reasons(const Validity& validity) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-constexpr std::string_view kDidNotKeepUp = "the server did not keep up with the arrivals";
-
 /// A value of the metric with this tag: "48.9 ms" for a time.
 std::string value_text(const std::string& tag, double value) {
     const Metric* const metric = metric_named(tag);
@@ -144,6 +142,8 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
     choice.output_tokens_per_s = best->output_tokens_per_s;
     choice.interactivity = best->interactivity;
     for (const Slo& slo : slos) choice.margins.push_back(margin_of(*best, slo));
+    if (std::string served = served_text(best->result); !served.empty())
+        choice.margins.push_back(std::move(served));
     if (!choice.shown) choice.margins.emplace_back("within the limits, not shown at 99 %");
     choice.command =
         command_again(choice.within.empty() ? best->result : within->result, configuration, slos);
@@ -201,8 +201,6 @@ std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos) {
         std::string why;
         if (summary == nullptr || summary->n == 0)
             why = fmt::format("{} was not measured", slo.tag);
-        else if (!found.value && !kept_up(point.result))
-            why = fmt::format("{}, so that {} has no value", kDidNotKeepUp, name_of(slo));
         else if (found.verdict == SloVerdict::missed)
             return found.value
                        ? fmt::format("misses the SLO: {} is {}, the limit {}", name_of(slo),
@@ -229,8 +227,7 @@ std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos
     if (!point.reached)
         return fmt::format("{} requests were never that many in flight", requests_sent(point.result));
     if (!point.output_tokens_per_s) return "no output tokens in the window";
-    if (!point.interactivity && !kept_up(point.result))
-        return fmt::format("{}, so that tokens/s per user have no percentiles", kDidNotKeepUp);
+    if (!kept_up(point.result)) return overload_text(point.result);
     if (!point.interactivity) return "no tokens/s per user: p90 falls among failures or was not measured";
     if (!point.better_run.empty()) return point.better_run + " measured this load better";
     return missed_slo(point, slos);

@@ -17,7 +17,8 @@ std::uint64_t requests_sent(const RunResult& result);
 std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos);
 
 /// The reason why a point is on no front, as a clause: the run is invalid, never reached its load, has no
-/// output tokens or no tokens/s per user, another run measured its load better, or missed_slo() gives one.
+/// output tokens or no tokens/s per user, the server did not keep up (kept_up()), another run measured its
+/// load better, or missed_slo() gives one.
 /// Empty if there is no reason.
 std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos);
 

@@ -187,7 +187,7 @@ struct Choice {
     std::optional<double> usd_per_m_output = {};
     std::optional<double> output_tokens_per_s = {};
     std::optional<double> interactivity = {};
-    std::vector<std::string> margins = {};  ///< one text per limit: "ttft_p95 48.1 ms of 800 ms"
+    std::vector<std::string> margins = {};  ///< "ttft_p95 48.1 ms of 800 ms", "served 19.8 of 20 req/s"
     std::string why_not = {};               ///< reason why no run can be chosen; empty if one is
     std::string within = {};  ///< a cheaper run that was measured within the limits: "c=64 at $0.161 is
                               ///< cheaper and …"; empty if there is none

@@ -121,26 +121,27 @@ TEST(SloResults, tell_the_evidence_of_each_limit_and_of_all_together) {
     EXPECT_EQ(results[1].verdict, SloVerdict::missed);
     EXPECT_EQ(verdict_on_all(results), SloVerdict::missed);
     EXPECT_THAT(
-        slo_text(results[1]),
+        slo_text(run, results[1]),
         HasSubstr("misses the limit of 300 ms (2 of 3 requests miss it, the worst is at 167 % of it)"));
     results[1].shown = false;
-    EXPECT_THAT(slo_text(results[1]), HasSubstr("over the limit of 300 ms, which is not shown at 99 %"));
+    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("over the limit of 300 ms, which is not shown at 99 %"));
     results[1].verdict = SloVerdict::within;
     results[1].times_enough = 4;
     EXPECT_EQ(verdict_on_all(results), SloVerdict::within);
-    EXPECT_THAT(slo_text(results[1]), HasSubstr("within the limit of 300 ms, which is not shown at 99 %"));
-    EXPECT_THAT(slo_text(results[1]), HasSubstr("about 4 times as many would decide"));
+    EXPECT_THAT(slo_text(run, results[1]),
+                HasSubstr("within the limit of 300 ms, which is not shown at 99 %"));
+    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("about 4 times as many would decide"));
     results[1].times_enough = 470;
-    EXPECT_THAT(slo_text(results[1]), HasSubstr("about 470 times as many would decide"));
+    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("about 470 times as many would decide"));
     results[1].verdict = SloVerdict::insufficient;
     EXPECT_EQ(verdict_on_all(results), SloVerdict::insufficient);
     EXPECT_EQ(verdict_on_all({results[0]}), SloVerdict::met);
-    EXPECT_EQ(slo_text(results[0]),
+    EXPECT_EQ(slo_text(run, results[0]),
               "ttft_p95 is 500 ms: meets the limit of 700 ms (1 of 3 requests miss it, because they failed; "
               "the worst "
               "of the others is at 71.4 % of it)");
-    EXPECT_THAT(slo_text(results[1]), HasSubstr("too few requests to tell anything"));
-    EXPECT_THAT(slo_text(results[1]), HasSubstr("3 requests count as 2 independent ones"));
+    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("too few requests to tell anything"));
+    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("3 requests count as 2 independent ones"));
     for (const SloVerdict verdict :
          {SloVerdict::met, SloVerdict::within, SloVerdict::missed, SloVerdict::insufficient})
         EXPECT_EQ(slo_verdict_named(name_of(verdict)), verdict);
@@ -237,6 +238,26 @@ TEST(Slo, without_a_value_is_missed_where_the_server_failed_or_did_not_keep_up) 
     EXPECT_FALSE(finding_on(run, parse_slo("ttft_p95:700")).shown);
 }
 
+TEST(Slo, at_a_load_that_the_server_does_not_keep_up_with_is_missed_whatever_was_measured) {
+    RunResult run = run_with({{.p = 0.9, .value = 0.009, .decided = Interval{0.008, 0.01}}});
+    run.metrics.front().key = "tpot_s";
+    run.request_rate = 20;
+    run.throughput.set(figure::kRequests, 13.1);
+    const Slo slo = parse_slo("tpot_p90:20");
+    EXPECT_EQ(finding_on(run, slo).verdict, SloVerdict::met);
+    run.window.overloaded = true;
+    EXPECT_EQ(finding_on(run, slo).verdict, SloVerdict::missed);
+    EXPECT_TRUE(finding_on(run, slo).shown);
+    EXPECT_EQ(slo_text(run, slo_results(run, {slo}).front()),
+              "tpot_p90 is 9 ms: counts as missing the limit of 20 ms, because the server does not keep up "
+              "with the arrivals (served 13.1 of 20 req/s)");
+    run.window.overloaded = false;
+    run.stop = StopReason{.rule = "diverging", .at_s = 22, .text = "late"};
+    run.metrics.front().percentiles.front() = {.p = 0.9};
+    EXPECT_THAT(slo_text(run, slo_results(run, {slo}).front()),
+                HasSubstr("tpot_p90 has no value: counts as missing the limit of 20 ms, because the server"));
+}
+
 TEST(Slo, that_is_undecided_says_how_many_times_the_requests_would_probably_decide_it) {
     RunResult run;
     MetricSummary ttft;
@@ -290,7 +311,7 @@ TEST(Slo, on_jobs_counts_jobs_and_is_missed_where_the_server_did_not_keep_up) {
     const Slo slo = parse_slo("job_p95:12s");
     EXPECT_EQ(finding_on(result, slo).verdict, SloVerdict::within);
     std::vector<SloResult> found = slo_results(result, {slo});
-    EXPECT_THAT(slo_text(found.front()), HasSubstr("0 of 40 jobs miss it"));
+    EXPECT_THAT(slo_text(result, found.front()), HasSubstr("0 of 40 jobs miss it"));
     result.window.overloaded = true;
     EXPECT_EQ(finding_on(result, slo).verdict, SloVerdict::missed);
 }

@@ -6,12 +6,14 @@
 #include <sstream>
 #include <vector>
 
+#include "core/result/validity.h"
 #include "reports/document/table.h"
 #include "tests/reports/sample_report.h"
 
 namespace paretoken::reports {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -109,6 +111,31 @@ TEST(RunHeadline, shows_each_limit_in_one_of_the_three_words) {
     EXPECT_THAT(text, HasSubstr("met: ttft_p95 500 ms, limit 800 ms"));
     EXPECT_THAT(text, HasSubstr("within: tpot_p95 10 ms, limit 20 ms; 3.0 times as many requests"));
     expect_short(text);
+}
+
+TEST(RunHeadline, says_that_a_limit_counts_as_missed_because_the_server_did_not_keep_up) {
+    RunResult run = sample::run(16);
+    run.request_rate = 20;
+    run.window.overloaded = true;
+    run.throughput.set(figure::kRequests, 13.1);
+    run.slo = {{.key = "tpot_p90", .p = .9, .limit = .02, .value = .009, .verdict = SloVerdict::missed}};
+    EXPECT_THAT(run_headline(run, {}, ""),
+                AllOf(HasSubstr("missed: tpot_p90 9 ms, limit 20 ms; the server does not keep up"),
+                      HasSubstr("(served 13.1 of 20 req/s)")));
+}
+
+TEST(RunHeadline, names_the_stop_rule_that_ended_the_run_once) {
+    RunResult run = sample::run(16);
+    run.stop = StopReason{.rule = "tokens", .at_s = 12.34, .text = "5000 output tokens came"};
+    const std::string line = "after 12.3 s by --stop tokens: 5000 output tokens came";
+    EXPECT_THAT(run_headline(run, {}, ""), HasSubstr("stopped   " + line));
+    EXPECT_THAT(run_summary(run), HasSubstr(line));
+    run.stop->rule = "requests";
+    EXPECT_EQ(stop_text(run), "") << "the run ended as it was planned";
+    run.stop->rule = "diverging";
+    run.validity = validity_of(run, {});
+    EXPECT_THAT(run_headline(run, {}, ""),
+                AllOf(Not(HasSubstr("--stop")), HasSubstr("diverging: the run was ended after 12.3 s")));
 }
 
 TEST(RunHeadline, breaks_long_notes_into_lines_and_cuts_none_of_them) {

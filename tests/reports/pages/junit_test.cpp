@@ -24,6 +24,12 @@ TEST(RunsJunit, has_a_failure_for_a_limit_that_is_missed) {
     EXPECT_THAT(text, HasSubstr("ttft_p95 is 0.7, and the limit is 0.5"));
 }
 
+TEST(RunsJunit, says_that_the_server_did_not_keep_up) {
+    RunResult run = run_with(SloVerdict::missed);
+    run.window.overloaded = true;
+    EXPECT_THAT(runs_junit({{"run", &run}}), HasSubstr("the limit is 0.5; the server does not keep up"));
+}
+
 TEST(RunsJunit, has_an_error_for_a_limit_of_which_nothing_is_known_and_for_an_invalid_run) {
     RunResult run = run_with(SloVerdict::insufficient);
     run.validity = {Verdict::invalid, {{Verdict::invalid, "all_failed", "all <3> requests failed"}}};

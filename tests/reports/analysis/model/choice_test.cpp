@@ -151,6 +151,24 @@ TEST(Choice, never_takes_an_invalid_run) {
     const ChoiceTable table = choices(all, {}, {});
     EXPECT_EQ(table.ranked[0].configuration, 0U);
     EXPECT_THAT(table.ranked[1].why_not, HasSubstr("invalid: loop_lag"));
+    all[1].points[0].result.counts.by_outcome = {{"http_error", 32}};
+    all[1].points[0].result.counts.example_errors = {{"http_error", "429 Too Many Requests"}};
+    EXPECT_EQ(unfit_because(all[1].points[0], {}),
+              "invalid: loop_lag; 32 http_error, e.g. 429 Too Many Requests");
+}
+
+TEST(Choice, never_takes_a_run_whose_server_did_not_keep_up_and_says_what_an_open_loop_served) {
+    auto all = configurations();
+    for (ReportPoint& point : all[1].points) {
+        point.result.request_rate = 20;
+        point.result.throughput.set(figure::kRequests, 13.1);
+    }
+    EXPECT_THAT(choices(all, {}, {}).ranked[0].margins, ElementsAre("served 13.1 of 20 req/s"));
+    for (ReportPoint& point : all[1].points) point.result.window.overloaded = true;
+    EXPECT_EQ(choices(all, {}, {}).ranked[0].configuration, 0U);
+    for (const std::vector<Slo>& slos : {std::vector<Slo>{}, {parse_slo("tpot_p90:1000")}})
+        EXPECT_EQ(unfit_because(all[1].points[0], slos),
+                  "the server does not keep up with the arrivals (served 13.1 of 20 req/s)");
 }
 
 TEST(Choice, takes_the_limits_of_the_runs_where_all_have_the_same) {
