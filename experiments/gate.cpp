@@ -422,9 +422,8 @@ GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::pa
         report = written(report_of(gating));
         const bool looked = report.pairs == pairs_of(gating) && report.pairs != before;
         if (looked && tell) tell(report);
-        if (looked &&
-            (report.verdict != reports::GateVerdict::inconclusive ||
-             reports::only_limits_are_undecided(report) || reports::more_runs_do_not_decide(report)))
+        if (looked && (report.verdict != reports::GateVerdict::inconclusive ||
+                       reports::metrics_are_decided(report) || reports::more_runs_do_not_decide(report)))
             break;
     }
     return report;

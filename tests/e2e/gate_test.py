@@ -135,6 +135,16 @@ class Gate(Case):
         self.assertEqual((done.returncode, rows.pop("ttft_p999<10000ms"), set(rows.values())), (5, "inconclusive", {"pass"}),
                          done.stdout + done.stderr)
 
+    def test_a_candidate_that_does_not_keep_up_does_not_pass(self):
+        load = ("--virtual", "--isl", 512, "--osl", 128, "--request-rate", 27, "--num-prompts", 800)
+        for slots, code, said in ((16, 5, "cannot be judged. Lower the rate."), (8, 1, "The candidate's capacity is lower")):
+            done = paretoken("gate", "--baseline-url", SERVER + "?max_num_seqs=16", "--candidate-url",
+                             f"{SERVER}?max_num_seqs={slots}", *load, "--out", self.directory / str(slots))
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            text = " ".join(done.stdout.split())
+            self.assertIn("Neither side keeps up with 27 req/s (13.", text)
+            self.assertIn(said, text)
+
     def test_sides_that_are_missing_twice_or_unlike_are_refused(self):
         for words in ((), ("--baseline-url", SERVER), ("--baseline-url", SERVER, "--candidate", "."),
                       ("--baseline-url", SERVER, "--baseline-cmd", "x", "--candidate-url", SERVER)):

@@ -542,6 +542,7 @@ bool take(const Look& look, const GateInput& input, std::vector<Judged>& judged)
 /// Returns whether a run shows that the limit is met (true) or missed (false).
 std::optional<bool> shown_in(const GateQuantity& quantity, const GateLimit& limit, const RunResult& run) {
     if (quantity.kind == GateKind::percentile) {
+        if (!kept_up(run)) return false;
         const PercentileValue* const held = percentile_of(quantity, run);
         return held == nullptr ? std::nullopt : shown_on(*held, limit.limit, !limit.at_most);
     }
@@ -749,6 +750,8 @@ GateReport decided(const GatePolicy& policy, const GateInput& input) {
     report.runs = run_notes_of(input.baseline, input.candidate, report.rows);
     for (const GateLimit& limit : policy.limits) report.rows.push_back(row_of(limit, input));
     report.verdict = overall(report.rows);
+    if (report.verdict == GateVerdict::pass && !keeps_up(input.candidate))
+        report.verdict = GateVerdict::inconclusive;
     report.conditions = conditions_of(input.baseline, input.candidate);
     const std::vector<std::string> notes = notes_on(input, policy.day_spread);
     report.notes.insert(report.notes.end(), notes.begin(), notes.end());
@@ -758,11 +761,10 @@ GateReport decided(const GatePolicy& policy, const GateInput& input) {
     return report;
 }
 
-bool only_limits_are_undecided(const GateReport& report) {
+bool metrics_are_decided(const GateReport& report) {
     const auto is_undecided = [](const GateRow& row) { return row.verdict == GateVerdict::inconclusive; };
     const auto limits = report.rows.end() - static_cast<std::ptrdiff_t>(report.policy.limits.size());
-    return std::none_of(report.rows.begin(), limits, is_undecided) &&
-           std::any_of(limits, report.rows.end(), is_undecided);
+    return !report.rows.empty() && std::none_of(report.rows.begin(), limits, is_undecided);
 }
 
 bool more_runs_do_not_decide(const GateReport& report) {

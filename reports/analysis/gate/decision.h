@@ -132,9 +132,10 @@ struct GateReport {
     bool operator==(const GateReport&) const = default;
 };
 
-/// Returns whether a limit on the candidate is undecided and everything else is decided. Further pairs then
-/// have no use: every run of the candidate must certify a limit by itself, so that only longer runs can.
-bool only_limits_are_undecided(const GateReport& report);
+/// Returns whether every metric is decided. Further pairs then have no use even if the verdict is
+/// inconclusive: every run of the candidate must certify a limit by itself, so that only longer runs can, and
+/// only a lower rate helps if the candidate does not keep up.
+bool metrics_are_decided(const GateReport& report);
 
 /// Returns whether the candidate was compared with a stored baseline and no further run of the candidate, up
 /// to the largest number, would decide a metric that is undecided: the baseline has too few runs for that.

@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "core/result/validity.h"
 #include "core/text/number_text.h"
 
 namespace paretoken::reports {
@@ -122,6 +123,26 @@ std::string lost_hits(const GateInput& input) {
         fmt::format("the prefix cache held {:.0f} % of the prompt tokens in the baseline", *before * 100);
     if (!after) return held + ", and the candidate reports no cached tokens, so that prefill may take longer";
     return fmt::format("{} and {:.0f} % in the candidate, so that prefill takes longer", held, *after * 100);
+}
+
+/// Returns a text such as "Neither side keeps up with 27 req/s (13.9 served in the baseline, 7.7 in the
+/// candidate): only their capacity can be compared. Lower the rate to judge latency."; empty if both keep up.
+std::string overload_of(const GateInput& input) {
+    const bool before = keeps_up(input.baseline);
+    const bool after = keeps_up(input.candidate);
+    if (before && after) return "";
+    const RunResult& first = input.baseline.front().result;
+    const std::string rate =
+        first.request_rate ? number_text(*first.request_rate) + " req/s" : "the arrivals";
+    return fmt::format(
+        "{} with {} ({} served in the baseline, {} in the candidate): {}. Lower the rate to judge latency.",
+        before  ? "The baseline keeps up and the candidate does not keep up"
+        : after ? "The candidate keeps up and the baseline does not keep up"
+                : "Neither side keeps up",
+        rate, number_text(mean_figure(input.baseline, figure::kRequests).value_or(0)),
+        number_text(mean_figure(input.candidate, figure::kRequests).value_or(0)),
+        before || after ? "latency depends on the length of the runs on one side"
+                        : "only their capacity can be compared");
 }
 
 // ---- what the servers say of themselves
@@ -453,10 +474,11 @@ std::string missing_text(const GateReport& report) {
         const std::size_t before = missing_runs(report, false);
         const std::size_t after = missing_runs(report, true);
         if (before + after > 0)
-            return fmt::format(
-                "3 runs of each side are needed: measure {} more of the baseline and {} more of "
-                "the candidate{}.",
-                before, after, before == 2 && after == 2 ? ", or compare single runs with --within-run" : "");
+            return fmt::format("3 runs of each side are needed: measure {}{}{}{}.",
+                               before > 0 ? fmt::format("{} more of the baseline", before) : "",
+                               before > 0 && after > 0 ? " and " : "",
+                               after > 0 ? fmt::format("{} more of the candidate", after) : "",
+                               before == 2 && after == 2 ? ", or compare single runs with --within-run" : "");
     }
     std::uint64_t pairs = 0;
     std::vector<std::string> unnumbered;  // undecided metrics without a number of pairs
@@ -498,8 +520,13 @@ std::string missing_text(const GateReport& report) {
 std::string undecided_headline(const GateReport& report) {
     const auto undecided = std::ranges::count_if(report.rows, is_undecided);
     const auto first = std::ranges::find_if(report.rows, is_undecided);
-    if (undecided == 0) return "INCONCLUSIVE: nothing could be compared.";
-    if (only_limits_are_undecided(report))
+    if (report.rows.empty()) return "INCONCLUSIVE: nothing could be compared.";
+    if (undecided == 0)
+        return fmt::format(
+            "INCONCLUSIVE: none of {} metrics is worse than its tolerance allows, but the candidate does not "
+            "keep up with the arrivals, so that its latency cannot be judged. Lower the rate.",
+            report.rows.size());
+    if (metrics_are_decided(report))
         return fmt::format(
             "INCONCLUSIVE: {}: {}. Each run must certify the limit, and more pairs do not help.",
             first->title, first->reason);
@@ -524,13 +551,27 @@ const GateRow* nearest_to_tolerance(std::span<const GateRow> rows) {
 
 }  // namespace
 
+bool keeps_up(const std::vector<GateRun>& runs) {
+    const auto kept = std::ranges::count_if(runs, [](const GateRun& run) { return kept_up(run.result); });
+    return 2 * static_cast<std::size_t>(kept) >= runs.size();
+}
+
 std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
     const auto failed = [](const GateRow& row) { return row.verdict == GateVerdict::fail; };
-    if (std::ranges::none_of(rows, failed)) return "";
-    std::string latency = latency_reason(rows, input);
-    if (!latency.empty()) latency += servers_say(input);
+    const std::string overload = overload_of(input);
+    if (std::ranges::none_of(rows, failed)) return overload;
     const bool answers =
         worse(rows, "quality") || worse(rows, "repeated_answers") || worse(rows, "empty_answers");
+    if (!overload.empty() && !worse(rows, "failures") && !answers)
+        return fmt::format(
+            "{}{}{}", overload,
+            worse(rows, "output_tokens_per_s")
+                ? " The candidate's capacity is lower: compare the number of slots, the batch size and the "
+                  "time of a step."
+                : "",
+            servers_say(input));
+    std::string latency = latency_reason(rows, input);
+    if (!latency.empty()) latency += servers_say(input);
     if (worse(rows, "failures") || answers || latency.empty()) {
         const std::string other = other_reason(rows, input);
         return latency.empty() || other.empty() ? other + latency : other + " " + latency;

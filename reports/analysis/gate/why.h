@@ -3,13 +3,19 @@
 // that became worse: a worse ITL with an unchanged TTFT points to the decode step.
 #include <span>
 #include <string>
+#include <vector>
 
 #include "reports/analysis/gate/decision.h"
 
 namespace paretoken::reports {
 
+/// Whether at least half of the runs of a side kept up with their arrivals (kept_up()). If the candidate's
+/// did not, its latency follows from the length of the runs, and a gate cannot pass.
+bool keeps_up(const std::vector<GateRun>& runs);
+
 /// The likely cause in sentences. Worse means failed, or an interval beyond the limit; not worse means
-/// passed, or an interval within it. Empty if no row failed, or no cause can be derived.
+/// passed, or an interval within it. Whatever the verdict, it says which sides did not keep up. Empty if all
+/// did and no row failed, or no cause can be derived.
 std::string why_of(std::span<const GateRow> rows, const GateInput& input);
 
 /// The first line of a report: the verdict, the metrics that decided it, what became better, and what to do

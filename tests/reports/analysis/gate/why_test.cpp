@@ -269,6 +269,8 @@ TEST(GateHeadline, of_sets_with_too_few_runs_says_how_many_are_missing) {
     EXPECT_THAT(headline_of(report),
                 EndsWith("3 runs of each side are needed: measure 2 more of the baseline and 2 more of the "
                          "candidate, or compare single runs with --within-run."));
+    report.runs.resize(4);
+    EXPECT_THAT(headline_of(report), EndsWith("needed: measure 2 more of the candidate."));
 }
 
 TEST(GateHeadline, names_at_most_three_metrics_whose_number_of_pairs_is_unknown) {
