@@ -33,14 +33,21 @@ std::string what_the_hardware_could(const ReportPoint& point, const LimitPoint& 
 }
 
 /// A text that names the part that is more than half of the step's time beyond the limit; empty if there is
-/// none, or if the step is near the limit.
-std::string where_the_gap_goes(const Gap& gap) {
+/// none, or if the step is near the limit. A step counts the requests that wait for a slot. They are left out
+/// if the limit has fewer requests in flight, too: both throughputs are then without them.
+std::string where_the_gap_goes(const Gap& gap, const std::optional<LimitPoint>& floor) {
     constexpr double kMost = 0.5;
     constexpr double kNear = 0.95;
     const double limit = gap.parts.front().ms.value_or(0);
-    if (limit >= kNear * gap.step_ms) return "";
+    const auto is_left_out = [&](const GapPart& part) {
+        return part.name == kBatchPart && floor && floor->batch < gap.in_flight;
+    };
+    double step = gap.step_ms;
+    for (const GapPart& part : gap.parts)
+        if (is_left_out(part)) step -= part.ms.value_or(0);
+    if (limit >= kNear * step) return "";
     for (std::size_t i = 1; i < gap.parts.size(); ++i)
-        if (gap.parts[i].ms.value_or(0) > kMost * (gap.step_ms - limit))
+        if (!is_left_out(gap.parts[i]) && gap.parts[i].ms.value_or(0) > kMost * (step - limit))
             return fmt::format("; most of the gap is {}",
                                gap.parts[i].name == kResidualPart ? "not attributed" : gap.parts[i].name);
     return "";
@@ -89,9 +96,10 @@ std::string answer_sentence(const Configuration& configuration, const AnswerInpu
                            why_none_fits(configuration, inputs.slos), trust);
     std::string text = configuration.title + ": " + what_it_delivers(*point);
     if (inputs.floor) text += what_the_hardware_could(*point, *inputs.floor);
-    if (point->gap) text += where_the_gap_goes(*point->gap);
-    if (!point->certified) text += fmt::format(" (that speed is not certified: {})", kWhyUncertified);
-    return text + ". " + trust;
+    if (point->gap) text += where_the_gap_goes(*point->gap, inputs.floor);
+    text += '.';
+    if (!point->certified) text += fmt::format(" The speed per user is not certified: {}.", kWhyUncertified);
+    return text + " " + trust;
 }
 
 }  // namespace paretoken::reports

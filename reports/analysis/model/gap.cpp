@@ -47,7 +47,7 @@ constexpr KnownPart kKnownParts[kParts] = {
     {"step overhead", "graphs of launches, or more tokens per step", "more tokens per step"},
     {kPrefillPart, "prefix caching, or prefill on GPUs of its own",
      "prefix caching, shorter prompts, or more threads for prompts"},
-    {"batch shortfall", "memory for more KV cache, or a higher limit of sequences",
+    {kBatchPart, "memory for more KV cache, or a higher limit of sequences",
      "more slots, or memory for more KV cache"},
     {"speculation shortfall", "drafts that are right more often, or fewer of them",
      "drafts that are right more often, or fewer of them"},

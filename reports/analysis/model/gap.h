@@ -16,6 +16,7 @@ namespace paretoken::reports {
 
 /// The name of the part that prompts add.
 inline constexpr std::string_view kPrefillPart = "prefill interference";
+inline constexpr std::string_view kBatchPart = "batch shortfall";
 /// The name of the last part, the time that no other part explains.
 inline constexpr std::string_view kResidualPart = "residual";
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cards/gpu.h"
+#include "core/result/validity.h"
 #include "reports/analysis/model/join/figures_of_run.h"
 #include "reports/document/table.h"
 
@@ -156,6 +157,7 @@ void add_gaps(Configuration& configuration, const GapInputs& inputs, const Serve
               const cards::ModelCard* model) {
     const ReportPoint* const alone = run_alone(configuration);
     for (ReportPoint& point : configuration.points) {
+        if (!kept_up(point.result)) continue;  // a queue that grows makes the step as long as the run
         GapRun run = gap_run_of(point);
         GapInputs own = inputs;
         if (!served.simulated) add_prefill_of_server(run, point.result);

@@ -801,5 +801,21 @@ TEST(Answer, NamesThePartThatIsMostOfTheGapAndHowManyTheHardwareCouldServe) {
                 HasSubstr("; most of the gap is not attributed"));
 }
 
+TEST(Answer, DoesNotBlameRequestsThatWaitForASlotIfTheLimitHasNoMoreSlots) {
+    LoadedRun queued = simulated(32, 55.6, 1780);
+    queued.result.provenance.simulator["max_num_seqs"] = 16;
+    const Configuration c = build_report({queued}, cpu_options()).configurations.front();
+    EXPECT_GT(part_of(c.points.front(), "batch shortfall").ms.value_or(0), 0);
+    EXPECT_THAT(c.answer, AllOf(HasSubstr("with 16 requests in flight"), Not(HasSubstr("batch shortfall"))));
+}
+
+TEST(Gap, IsLeftOutWhereTheServerDidNotKeepUp) {
+    LoadedRun queued = simulated(32, 55.6, 1780);
+    queued.result.window.overloaded = true;
+    const Configuration c = build_report({queued}, cpu_options()).configurations.front();
+    EXPECT_FALSE(c.points.front().gap);
+    EXPECT_THAT(c.answer, HasSubstr("the server does not keep up with the arrivals"));
+}
+
 }  // namespace
 }  // namespace paretoken::reports
