@@ -4,8 +4,33 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace paretoken::experiments {
+namespace {
+
+/// Returns the elasticity from one load and its rate to a higher load.
+double elasticity_from(const Rates::value_type& low, const Rates::value_type& high) {
+    return std::log(high.second / low.second) / std::log(high.first / low.first);
+}
+
+}  // namespace
+
+std::vector<double> elasticity_of(const Rates& rates) {
+    std::vector<double> all;
+    for (auto at = rates.begin(); at != rates.end() && std::next(at) != rates.end(); ++at)
+        all.push_back(elasticity_from(*at, *std::next(at)));
+    return all;
+}
+
+std::optional<double> saturated_from(const Rates& rates) {
+    constexpr double kFlat = 0.1;
+    constexpr double kFarApart = 1.5;
+    for (const auto& rate : rates)
+        if (rates.rbegin()->first >= kFarApart * rate.first && elasticity_from(rate, *rates.rbegin()) < kFlat)
+            return rate.first;
+    return std::nullopt;
+}
 
 KneeSearch::KneeSearch(const KneeSearchOptions& options)
     : LevelSearch({.level = options.from}, options.longest), options_(options) {}
@@ -15,20 +40,10 @@ std::optional<double> KneeSearch::highest_pass() const {
     return passed_.rbegin()->first;
 }
 
-std::vector<double> KneeSearch::elasticity() const {
-    std::vector<double> all;
-    for (std::size_t i = 1; i < rates_.size(); ++i) {
-        const auto& [level_before, rate_before] = rates_[i - 1];
-        const auto& [level, rate] = rates_[i];
-        all.push_back(std::log(rate / rate_before) / std::log(level / level_before));
-    }
-    return all;
-}
-
 /// Returns whether two doublings of the load in a row gave an elasticity d ln R / d ln C below 0.05.
 bool KneeSearch::is_saturated() const {
     constexpr double kFlat = 0.05;
-    const std::vector<double> all = elasticity();
+    const std::vector<double> all = elasticity_of(rates_);
     return all.size() >= 2 && all.back() < kFlat && all[all.size() - 2] < kFlat;
 }
 
@@ -84,13 +99,15 @@ void KneeSearch::tell(const StepResult& result) {
     const SearchStep step = *next_;
     ++runs_;
     if (doubling_ && !step.confirms && requests_per_s > 0 &&
-        (rates_.empty() || step.level > rates_.back().first))
-        rates_.emplace_back(step.level, requests_per_s);
+        (rates_.empty() || step.level > rates_.rbegin()->first))
+        rates_.emplace(step.level, requests_per_s);
     switch (verdict) {
         case SloVerdict::met:
             if (step.confirms) {
                 confirmed_ = step.level;
-                return end("the passing level was measured twice");
+                return end(doubling_ && !doubtful_
+                               ? "the passing level was measured twice, and --max-runs allowed no higher one"
+                               : "the passing level was measured twice");
             }
             passed_[step.level] = {step.longer, 1};
             break;
@@ -118,7 +135,7 @@ bool KneeSearch::is_last_run() const {
 }
 
 void KneeSearch::double_or_halve() {
-    const double level = rates_.empty() ? options_.from : rates_.back().first;
+    const double level = rates_.empty() ? options_.from : rates_.rbegin()->first;
     const double doubled = std::min(2 * level, options_.most);
     if (doubled <= level || is_saturated()) {
         doubling_ = false;

@@ -14,6 +14,15 @@
 
 namespace paretoken::experiments {
 
+using Rates = std::map<double, double>;  ///< load → requests/s
+
+/// Returns d ln(requests/s) / d ln(load) between successive loads.
+std::vector<double> elasticity_of(const Rates& rates);
+
+/// Returns the lowest load from which to the highest one, at least 1.5 times as high, the elasticity is below
+/// 0.1, so that more requests in flight only wait longer; nothing if throughput still grew.
+std::optional<double> saturated_from(const Rates& rates);
+
 struct KneeSearchOptions {
     double from = 1;         ///< first level
     double most = 1e6;       ///< highest level
@@ -36,7 +45,6 @@ class KneeSearch final : public LevelSearch {
     std::optional<double> within() const;
     /// Returns the lowest level that failed; nothing when none did.
     std::optional<double> fail() const { return fail_; }
-    std::vector<double> elasticity() const override;
 
   private:
     /// The run of a level that passed.
@@ -61,7 +69,7 @@ class KneeSearch final : public LevelSearch {
     std::optional<double> doubtful_;   ///< level that passed, and was not shown to the second time
     std::optional<double> fail_;
     std::optional<double> confirmed_;
-    std::vector<std::pair<double, double>> rates_;  ///< level and requests/s of the doubling, in order
+    Rates rates_;  ///< those of the doubling
     bool doubling_ = true;
 };
 

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/result/slo.h"
 
@@ -44,8 +43,6 @@ class LevelSearch {
     std::uint64_t runs() const { return runs_; }
     /// Returns whether further or longer runs could decide more.
     virtual bool is_open() const { return true; }
-    /// Returns d ln(requests/s) / d ln(load) between successive levels while the search doubles the load.
-    virtual std::vector<double> elasticity() const { return {}; }
     /// Returns a sentence that says why the search ended.
     const std::string& ended() const { return ended_; }
 

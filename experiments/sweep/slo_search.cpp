@@ -12,6 +12,7 @@
 #include "core/plan/plan_arguments.h"
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
+#include "core/result/validity.h"
 #include "core/statistics.h"
 #include "experiments/session.h"
 #include "experiments/sweep/answer.h"
@@ -121,6 +122,8 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
     const std::unique_ptr<LevelSearch> search = search_of(plan);
     const std::vector<Slo> slos = parse_slos(plan.sweep.asked.slos);
     std::optional<double> most_requests_per_s;
+    Rates rates;  // those of the last run of each load
+    std::optional<double> not_kept_up;
     double lowest = 0;
     std::optional<double> shortest_e2e_s;
     TimeBudget budget(plan.max_time, plan.longest);
@@ -161,6 +164,8 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
                     point.load_label, (directory / point.directory).string()));
         const double rate = result->throughput.at(figure::kRequests).value_or(0);
         most_requests_per_s = std::max(most_requests_per_s.value_or(0), rate);
+        if (rate > 0) rates[step->level] = rate;
+        if (!kept_up(*result)) not_kept_up = std::min(not_kept_up.value_or(step->level), step->level);
         if (lowest == 0 || step->level < lowest) {
             lowest = step->level;
             shortest_e2e_s = result->percentile("e2e_s", 0.5);
@@ -172,12 +177,12 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
     found.most_requests_per_s = most_requests_per_s;
     found.runs = search->runs();
     found.ended = out_of_time ? "--max-time allows no further run" : search->ended();
-    if (const auto* knee = dynamic_cast<const KneeSearch*>(search.get()))
-        found.elasticity = knee->elasticity();
+    const bool by_rate = plan.sweep.axis == Axis::request_rate;
+    found.elasticity = elasticity_of(rates);
+    found.saturated_from = by_rate ? not_kept_up : saturated_from(rates);
     if (shortest_e2e_s && found.most_requests_per_s && !plan.ladder)
         found.saturation = *found.most_requests_per_s * *shortest_e2e_s;
     found.at = plan.at;
-    const bool by_rate = plan.sweep.axis == Axis::request_rate;
     if (const auto& full = by_rate ? found.most_requests_per_s : found.saturation;
         plan.at && full && *full > 0)
         found.of_saturation = *plan.at / *full;

@@ -80,10 +80,23 @@ Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector
     return picture;
 }
 
-/// Returns whether throughput grew by less than half as much as the load when the search last doubled it.
-bool reached_saturation(const SweepSearch& search) {
-    constexpr double kFlat = 0.5;
-    return !search.elasticity.empty() && search.elasticity.back() < kFlat;
+/// What the measured loads say about saturation, in sentences that begin with a blank. Empty with fewer than
+/// two loads.
+std::string saturation_text(const SweepSearch& search, bool is_rate) {
+    if (search.elasticity.empty() || !search.saturation || !search.most_requests_per_s) return {};
+    const std::string most = significant(*search.most_requests_per_s);
+    std::string text;
+    if (is_rate)
+        return fmt::format(
+            " {} {} req/s.",
+            search.saturated_from ? "The server saturates near" : "The most that was served is", most);
+    if (search.saturated_from)
+        text = fmt::format(" Throughput hardly grows above {:g} in flight: more requests only wait longer.",
+                           *search.saturated_from);
+    return text + fmt::format(
+                      " By Little's law, at least {} in flight are needed for {} req/s, the most that "
+                      "was measured.",
+                      significant(*search.saturation), most);
 }
 
 }  // namespace
@@ -108,7 +121,9 @@ std::string within_text(const SweepSearch& answer, const std::string& axis) {
                          : fmt::format("; at {:g}, {}", *answer.fail, answer.binding);
     }
     if ((answer.within || answer.pass) && !answer.fail)
-        text += "; none that was measured misses them, so that higher loads may meet them too";
+        text += fmt::format(
+            "; no measured load missed the limits, so that the highest load may be above {:g}: measure more",
+            std::max(answer.within.value_or(0), answer.pass.value_or(0)));
     if (answer.certify_minutes)
         text += fmt::format(". A run of about {} minutes may show that {:g} meets them",
                             significant(*answer.certify_minutes, 2), *answer.within);
@@ -117,20 +132,11 @@ std::string within_text(const SweepSearch& answer, const std::string& axis) {
 
 std::string search_text(const SweepSearch& search, const std::string& axis) {
     std::string text = fmt::format("{} run{}; {}.", search.runs, search.runs == 1 ? "" : "s", search.ended);
-    const bool reached = reached_saturation(search);
-    // Where throughput still grew, the estimate is refuted by a higher load that kept the limits.
-    const double kept = std::max(search.pass.value_or(0), search.within.value_or(0));
-    if (search.saturation && (reached || axis != "concurrency" || *search.saturation >= kept)) {
-        text += reached ? " By Little's law the server saturates near"
-                        : " Throughput still grew with the load: by Little's law the server saturates above";
-        text += fmt::format(" {} in flight", significant(*search.saturation));
-        if (reached && axis == "concurrency" && *search.saturation < kept)
-            text += "; above that, requests only wait longer";
-        text += '.';
-    }
-    if (search.at && search.of_saturation)
-        text += fmt::format(" {:g}{} is {}{} % of saturation.", *search.at, unit_of(axis),
-                            reached ? "" : "at most ", significant(*search.of_saturation * 100));
+    text += saturation_text(search, axis != "concurrency");
+    if (search.at && search.of_saturation && !search.elasticity.empty())
+        text +=
+            fmt::format(" {:g}{} is {}{} % of saturation.", *search.at, unit_of(axis),
+                        search.saturated_from ? "" : "at most ", significant(*search.of_saturation * 100));
     return text;
 }
 

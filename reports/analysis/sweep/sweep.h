@@ -103,11 +103,14 @@ struct SweepSearch {
     std::uint64_t runs = 0;                          ///< number of runs that the search measured
     std::optional<double> most_requests_per_s = {};  ///< highest throughput of all levels
     /// The requests in flight at which the server saturates, by Little's law: most_requests_per_s × median
-    /// time at the lowest level. A lower bound if throughput still grew (`elasticity`).
+    /// time at the lowest level. A lower bound if throughput still grew (no `saturated_from`).
     std::optional<double> saturation = {};
-    /// d ln(requests/s) / d ln(load) between successive levels while the search doubles the load. A value
-    /// near 0 means that more load gives no more throughput.
+    /// d ln(requests/s) / d ln(load) between successive measured loads. A value near 0 means that more load
+    /// gives no more throughput.
     std::vector<double> elasticity = {};
+    /// The lowest load above which throughput hardly grew; if the load is a rate, the lowest one with which
+    /// the server did not keep up. Absent if no measured load saturated the server.
+    std::optional<double> saturated_from = {};
     std::string ended = {};   ///< reason why it ended, in one sentence
     std::string narrow = {};  ///< command that continues the search with more runs; empty if none can help
     std::optional<double> at = {};             ///< load that the user asked about (--at)

@@ -40,7 +40,7 @@ void fields(auto& a, Is<SweepSearch> auto& v) {
     PARETOKEN_FIELDS(a, v, pass, within, within_text, certify, certify_minutes, fail, binding, runs);
     a("x_max", v.most_requests_per_s);
     a("c_star", v.saturation);
-    PARETOKEN_FIELDS(a, v, elasticity, ended, narrow, at, of_saturation);
+    PARETOKEN_FIELDS(a, v, elasticity, saturated_from, ended, narrow, at, of_saturation);
 }
 
 void fields(auto& a, Is<Crossing> auto& v) {

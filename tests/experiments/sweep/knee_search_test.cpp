@@ -1,5 +1,6 @@
 #include "experiments/sweep/knee_search.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -163,13 +164,21 @@ TEST(KneeSearch, looks_below_a_level_half_way_that_cannot_be_decided) {
     EXPECT_LT(*search.pass(), 32);
 }
 
-TEST(KneeSearch, tells_the_elasticity_of_each_doubling) {
-    KneeSearch search({});
-    steps_of(search, passes_up_to(1e9), [](double c) { return std::min(c, 8.0); });
-    const std::vector<double> elasticity = search.elasticity();
-    ASSERT_EQ(elasticity.size(), 5U);
-    EXPECT_DOUBLE_EQ(elasticity[0], 1);
-    EXPECT_DOUBLE_EQ(elasticity[4], 0);
+TEST(Rates, are_those_of_a_saturated_server_where_throughput_hardly_grows_up_to_the_highest_load) {
+    const Rates growing{{32, 23.5}, {64, 35.8}, {128, 45.9}, {256, 50.2}};
+    EXPECT_EQ(saturated_from(growing), std::nullopt);
+    EXPECT_NEAR(elasticity_of(growing).front(), .61, .01);
+    EXPECT_EQ(elasticity_of(growing).size(), 3U);
+    EXPECT_EQ(saturated_from({{4, 4}, {8, 8}, {16, 8.2}, {17, 8.1}}), 8);
+    EXPECT_EQ(saturated_from({{15, 8}, {16, 8}}), std::nullopt) << "too near to each other";
+    EXPECT_EQ(saturated_from({{1, 1}}), std::nullopt);
+    EXPECT_TRUE(elasticity_of({{1, 1}}).empty());
+}
+
+TEST(KneeSearch, that_ends_without_a_failing_level_says_that_no_higher_one_was_allowed) {
+    KneeSearch search({.max_runs = 5});
+    steps_of(search, passes_up_to(1e9));
+    EXPECT_THAT(search.ended(), testing::HasSubstr("--max-runs allowed no higher one"));
 }
 
 TEST(KneeSearch, says_when_there_is_no_evidence_at_all) {

@@ -11,6 +11,7 @@ namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -82,16 +83,25 @@ TEST(SearchText, says_what_was_shown_and_what_was_measured_within_the_limits) {
               "No higher load was measured within them; 16 misses ttft_p95:500.");
     EXPECT_EQ(search_text(found, "concurrency"), "5 runs; the passing level was measured twice.");
     found.saturation = 17.5;
-    EXPECT_THAT(search_text(found, "concurrency"), HasSubstr("saturates above 17.5 in flight"));
+    found.most_requests_per_s = 50.2;
+    EXPECT_EQ(search_text(found, "concurrency"), "5 runs; the passing level was measured twice.")
+        << "one load says nothing about saturation";
+    found.elasticity = {.6, .36};
+    EXPECT_EQ(search_text(found, "concurrency"),
+              "5 runs; the passing level was measured twice. By Little's law, at least 17.5 in flight are "
+              "needed for 50.2 req/s, the most that was measured.");
+    EXPECT_THAT(search_text(found, "request_rate"), EndsWith(" The most that was served is 50.2 req/s."));
     found.within = 41;
     EXPECT_THAT(within_text(found, "concurrency"), HasSubstr("the worst is at 37 % of it); 16 misses"));
-    EXPECT_THAT(search_text(found, "concurrency"), Not(HasSubstr("saturates")));
-    found.elasticity = {.1};
-    EXPECT_THAT(search_text(found, "concurrency"),
-                HasSubstr("saturates near 17.5 in flight; above that, requests only wait longer."));
-    found.elasticity.clear();
+    found.saturated_from = 128;
+    EXPECT_THAT(
+        search_text(found, "concurrency"),
+        HasSubstr(" Throughput hardly grows above 128 in flight: more requests only wait longer. By"));
+    EXPECT_THAT(search_text(found, "request_rate"), EndsWith(" The server saturates near 50.2 req/s."));
     found.fail.reset();
-    EXPECT_THAT(within_text(found, "concurrency"), HasSubstr("none that was measured misses them"));
+    EXPECT_THAT(within_text(found, "concurrency"),
+                EndsWith("no measured load missed the limits, so that the highest load may be above 41: "
+                         "measure more."));
     found.fail = 16;
     found.pass.reset();
     found.within = 12;
