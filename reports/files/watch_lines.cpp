@@ -71,7 +71,8 @@ std::string watch_text(const WatchLine& line) {
                             significant(drift.ci95.high)));
     if (!line.firing.empty()) add(fmt::format("ALERT {}", fmt::join(line.firing, ", ")));
     if (!line.error.empty()) add("error of a request: " + printable(line.error, 200));
-    return fmt::format("{}  {}", line.at, fmt::join(parts, ", "));
+    return fmt::format("{}  interval {}, to {:.0f} s: {}", line.at, line.interval, line.end_s,
+                       fmt::join(parts, ", "));
 }
 
 WatchFile::WatchFile(std::filesystem::path path) : path_(std::move(path)), file_(path_, std::ios::trunc) {}

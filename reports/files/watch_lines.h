@@ -27,7 +27,7 @@ struct DriftLine {
 
 struct WatchLine {
     std::uint64_t interval = 0;  ///< number of the interval, from 1
-    std::string at;              ///< end of the interval, in UTC
+    std::string at;              ///< end of the interval, in UTC; in virtual time the start + `end_s`
     double begin_s = 0;          ///< begin of the interval in seconds since the watch began
     double end_s = 0;            ///< end of the interval in seconds since the watch began
     std::uint64_t requests = 0;  ///< number of requests that ended in the interval, with failed ones
@@ -43,7 +43,8 @@ struct WatchLine {
 /// The line as one line of JSON, without its newline. Values that are not finite are left out.
 std::string watch_line(const WatchLine& line);
 
-/// The line for a terminal: "2026-11-21T12:03:20Z  6 requests, TTFT p50 41.2 ms, p95 60.1 ms, ITL p50 …".
+/// The line for a terminal: "2026-11-21T12:03:20Z  interval 3, to 180 s: 6 requests, TTFT p50 41.2 ms, p95
+/// 60.1 ms, ITL p50 …".
 std::string watch_text(const WatchLine& line);
 
 /// The file watch.jsonl. The constructor creates it, or empties an existing one.

@@ -45,6 +45,9 @@ TEST_F(VirtualWatch, has_a_line_per_interval_and_counts_over_all_of_them) {
     EXPECT_EQ(states.back().line.begin_s, 540);
     EXPECT_EQ(states.back().line.end_s, 600);
     EXPECT_GT(states.back().line.figures.at("itl_p95_s"), 0);
+    std::set<std::string> ends;
+    for (const WatchState& state : states) ends.insert(state.line.at);
+    EXPECT_EQ(ends.size(), 10U) << "each interval ends a minute after the one before";
 }
 
 TEST_F(VirtualWatch, has_other_arrivals_in_every_interval) {

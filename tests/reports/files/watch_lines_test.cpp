@@ -57,8 +57,9 @@ TEST(WatchLine, leaves_out_what_is_no_number) {
 
 TEST(WatchLine, tells_a_terminal_what_drifted_and_what_fires) {
     const std::string text = watch_text(sample_line());
-    for (const char* expected : {"6 requests, 1 failed", "TTFT p50 41.2 ms", "KV 5",
-                                 "tpot drifted to 1.90 times", "1.70 to 2.20", "ALERT ttft_high", "HTTP 503"})
+    for (const char* expected :
+         {"2026-11-22T12:00:00Z  interval 3, to 181 s: 6 requests, 1 failed", "TTFT p50 41.2 ms", "KV 5",
+          "tpot drifted to 1.90 times", "1.70 to 2.20", "ALERT ttft_high", "HTTP 503"})
         EXPECT_THAT(text, HasSubstr(expected));
     EXPECT_EQ(text.find('\x01'), std::string::npos);
     WatchLine quiet = sample_line();
