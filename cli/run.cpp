@@ -57,7 +57,8 @@ LoadPlan replayed(LoadPlan asked) {
     print(stderr,
           "note: the requests are sent at the times of the trace, which is {} long; --concurrency or "
           "--request-rate gives another load\n",
-          clock_text(seconds(*length)));
+          *length < std::chrono::minutes(1) ? fmt::format("{:.3g} s", seconds(*length))
+                                            : clock_text(seconds(*length)));
     asked.classes.front().arrivals = Spec{"trace", {}};
     return asked;
 }

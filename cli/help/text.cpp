@@ -56,7 +56,7 @@ constexpr std::string_view kRun[] = {
     "paretoken run http://localhost:8000 --concurrency 16 --slo ttft_p95:800",
     "A trace, replayed at its own times",
     "paretoken run http://localhost:8000 --dataset mooncake --dataset-path trace.jsonl",
-    "A header with each request but GET /metrics, and the result saved as JSON",
+    "A header on every request except GET /metrics, with the result saved as JSON",
     "paretoken run http://localhost:8000 -H 'X-Team: a' --json > result.json",
     "One percentile, in seconds (all names: paretoken help metrics)",
     "paretoken run http://localhost:8000 --json | jq .metrics.ttft_s.p99",

@@ -232,7 +232,7 @@ std::string frontier_section(const ReportModel& model) {
     html +=
         "<li><span class=\"marker\" data-key=\"crossed\"></span>invalid, off the line"
         "<li>bars: 95 % interval of throughput";
-    if (banded) html += "<li>pale bars: the card's price band, by which the limit moves, too";
+    if (banded) html += "<li>pale bars: range of the card's prices; the limit shifts with it";
     if (!model.what_ifs.empty())
         html += "<li><span class=\"marker\" data-key=\"dashed\"></span>with “est.”: estimated, not measured";
     html += "</ul>\n";
@@ -246,7 +246,7 @@ std::string frontier_section(const ReportModel& model) {
 std::string load_section() {
     return "<section aria-labelledby=\"load-title\">\n<h2 id=\"load-title\">What load does</h2>\n"
            "<p class=\"lead\">Hollow markers are percentiles that are not certified; their tooltips say why. "
-           "A percentile that falls among failures is not drawn.</p>\n"
+           "If a percentile lies among failed requests, it is not drawn.</p>\n"
            "<div class=\"chart-head\"><ul class=\"legend\" id=\"latency-legend\"></ul><fieldset "
            "class=\"switch\" id=\"percentile\" hidden><legend "
            "class=\"unseen\">Percentile</legend></fieldset></div>\n<div class=\"pair\">\n" +

@@ -168,8 +168,8 @@ const std::vector<CostQuestion>& cost_questions() {
           {"whole_gain_batch", "tflops * 1000 * quantized_bits / 16 / gb_per_s"},
           {"no_gain_batch", "tflops * 1000 * bits / 16 / gb_per_s"}},
          {{"", "a step reads {quantized_gb:1} GB of weights instead of {gb:1}, and takes {quantized_step_ms:1} ms instead "
-               "of {step_ms:1}", "steps are so much shorter up to {whole_gain_batch:0} requests at once, and no "
-               "shorter from {no_gain_batch:0} on"}},
+               "of {step_ms:1}", "the full gain holds up to {whole_gain_batch:0} requests in flight; from "
+               "{no_gain_batch:0} on there is none"}},
          {{"quantized_bits >= bits", "--quantized-bits must be below --bits"}}},
         {"speculation", "Tokens per pass and speed-up of speculative decoding",
          {kDrafts, kAcceptance, kDraftCost},
@@ -180,8 +180,8 @@ const std::vector<CostQuestion>& cost_questions() {
          {kDrafts, kAcceptance, kDraftCost, kTflops, kBandwidth, kBits},
          {{"ridge", "tflops * 1000 * bits / 16 / gb_per_s"}, kTokensPerPass,
           {"batch", "ridge * (tokens_per_pass - drafts * draft_cost) / (drafts + 1)"}},
-         {{"tokens_per_pass > 1 + drafts * draft_cost", "it pays below {batch:0} requests at once",
-           "without it, arithmetic takes longer than reading the weights from {ridge:0} on"},
+         {{"tokens_per_pass > 1 + drafts * draft_cost", "worth it below {batch:0} requests in flight",
+           "without drafts, arithmetic limits from {ridge:0} on"},
           {"", "it never pays"}}},
         {"prompt-cache", "Number of requests from which caching their common prompt is cheaper",
          {kWrite, kRead, kBase},

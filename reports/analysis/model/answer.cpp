@@ -26,10 +26,11 @@ std::string what_it_delivers(const ReportPoint& point) {
 
 std::string what_the_hardware_could(const ReportPoint& point, const LimitPoint& floor) {
     const std::string what = point.cost && floor.usd_per_m_output
-                                 ? fmt::format("do it for ${}", dollars(*floor.usd_per_m_output))
-                                 : fmt::format("deliver {} tok/s", significant(floor.output_tokens_per_s));
-    return fmt::format(". At that speed the hardware could {}, with {:.0f} requests in flight", what,
-                       floor.batch);
+                                 ? "$" + dollars(*floor.usd_per_m_output)
+                                 : significant(floor.output_tokens_per_s) + " tok/s";
+    return fmt::format(
+        ". At the same speed per user, the hardware's limit is {} with {:.0f} requests in flight", what,
+        floor.batch);
 }
 
 /// A text that names the part that is more than half of the step's time beyond the limit; empty if there is

@@ -52,18 +52,20 @@ std::vector<Section> choice_sections(const ReportModel& model) {
     Section section{"choice", limited ? "Cheapest within your limits" : "Cheapest"};
     section.blocks.push_back({Paragraph{
         limited
-            ? fmt::format("The limits are {}. A run meets a limit where it shows that at 99 % confidence; a "
-                          "run whose measured percentile keeps a limit without showing that is within it.",
-                          fmt::join(choice.slos, " and "))
+            ? fmt::format(
+                  "The limits are {}. “Meets”: the run proves the limit at 99 % confidence. “Within”: its "
+                  "measured value keeps the limit, but there were too few requests to prove it. A run "
+                  "whose server did not keep up with the arrivals misses every limit.",
+                  fmt::join(choice.slos, " and "))
             : "No limit was given (--slo): these are the cheapest runs of each configuration."}});
     section.blocks.push_back({choice_table(model)});
     if (const std::string& command = choice.ranked.front().command; !command.empty())
         section.blocks.push_back({Folded{
             "Measure the cheapest again",
-            {{Paragraph{"The cheapest of several measured runs is partly so by chance: measure it again "
-                        "before you decide. The command has a new seed, and if the run was only within the "
-                        "limits and its number of requests was given (--num-prompts), as many as would "
-                        "probably show that it meets them."}},
+            {{Paragraph{
+                 "The cheapest of several runs may be cheapest by chance, so measure it again. This "
+                 "command uses new prompts and, where the proof was missing and the number of requests "
+                 "was given (--num-prompts), enough requests for it."}},
              {Command{command}}}}});
     return {std::move(section)};
 }

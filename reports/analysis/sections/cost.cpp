@@ -79,9 +79,9 @@ Part apis_of(const ReportModel& model, const CostSheet& sheet) {
                                  significant(sheet.output_tokens), cached),
             .blocks = {{Paragraph{fmt::format(
                            "{} at {} costs ${} per million tokens of this mix. Above the break-even "
-                           "the deployment is cheaper. What an API charges for "
-                           "its cache lies between no writes (at this mix) and writing all fresh input and "
-                           "keeping it for the API's time to live (with writes).",
+                           "the deployment is cheaper. “At this mix” assumes that nothing is written to the "
+                           "API's cache. “With writes” assumes that all fresh input is written and kept for "
+                           "the cache's lifetime. The true price lies between them.",
                            model.configurations[sheet.configuration].title, sheet.load_label,
                            dollars(sheet.usd_per_m_total))}},
                        {api_table(sheet.apis)}}};

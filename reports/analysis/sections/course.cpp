@@ -112,8 +112,9 @@ Part course_part(const ReportModel& model, std::size_t index) {
 std::vector<Section> course_sections(const ReportModel& model) {
     if (model.courses.empty()) return {};
     std::string lead = fmt::format(
-        "The charts show the series of a run over time. A series of more than {} values is drawn as the "
-        "means of equal parts of its time; the table uses every value of a whole second.",
+        "The charts show the series of a run over time. Series of more than {} values are averaged over "
+        "equal "
+        "spans of time; the table uses every second.",
         kMostCoursePoints);
     if (const std::size_t all = count_runs(model); model.courses.size() < all)
         lead += fmt::format(

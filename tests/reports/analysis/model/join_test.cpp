@@ -695,8 +695,8 @@ TEST(Join, AnswersInASentence) {
     const Configuration& c = model.configurations.front();
     EXPECT_THAT(c.answer,
                 StartsWith(c.title + ": $0.174 per million output tokens at 20.0 tok/s per user, c=8 (2 "
-                                     "CPU cores at $0.100 per hour). At that speed the hardware "
-                                     "could do it for $0."));
+                                     "CPU cores at $0.100 per hour). At the same speed per user, the "
+                                     "hardware's limit is $0."));
     EXPECT_THAT(c.answer, HasSubstr("Valid, 2 points, 2026-11-21."));
     LoadedRun invalid = run(8, 20, 160);
     invalid.result.validity.verdict = Verdict::invalid;
@@ -717,9 +717,9 @@ TEST(Join, FloorOfTheAnswerIsNeverDearerThanTheMeasurement) {
         const Configuration c =
             build_report({run(4, per_user, 3.9 * per_user)}, cpu_options()).configurations.front();
         if (!c.errors.empty()) continue;
-        const auto at = c.answer.find("could do it for $");
+        const auto at = c.answer.find("limit is $");
         ASSERT_NE(at, std::string::npos) << c.answer;
-        EXPECT_LE(std::stod(c.answer.substr(at + 17)), c.points.front().cost->usd_per_m_output * 1.01);
+        EXPECT_LE(std::stod(c.answer.substr(at + 10)), c.points.front().cost->usd_per_m_output * 1.01);
     }
 }
 
@@ -794,8 +794,7 @@ TEST(Answer, NamesThePartThatIsMostOfTheGapAndHowManyTheHardwareCouldServe) {
     const Gap& gap = c.points.front().gap.value();
     EXPECT_NEAR(gap.step_ms, 1e3 / 61, 1e-9);
     EXPECT_THAT(c.answer, HasSubstr("; most of the gap is step overhead"));
-    EXPECT_THAT(c.answer,
-                ::testing::ContainsRegex("could do it for .[0-9.]+, with [0-9]+ requests in flight"));
+    EXPECT_THAT(c.answer, ::testing::ContainsRegex("limit is .[0-9.]+ with [0-9]+ requests in flight"));
     slow.result.provenance.simulator["step_s"] = 0;
     EXPECT_THAT(build_report({slow}, cpu_options()).configurations.front().answer,
                 HasSubstr("; most of the gap is not attributed"));
