@@ -286,10 +286,9 @@ std::optional<std::string> queue_growth(const RequestTable& records, const Summa
     const auto waiting = stationary ? growth_of_waiting(records, span) : std::nullopt;
     if (!waiting) return std::nullopt;
     return fmt::format(
-        "the number of requests that wait for their first token grew by {:.0f} % of the requests that "
-        "arrived in {}: "
-        "the server does not keep up with them{}",
-        100 * *waiting, title, cap);
+        "over {}, the number of requests that wait for their first token grew by {:.0f} % of those that "
+        "arrived: the server does not keep up with them{}",
+        title, 100 * *waiting, cap);
 }
 
 // ---- steadiness

@@ -598,6 +598,7 @@ std::map<std::string, double> limit_terms(const Profile& changing) {
         // These are not part of the limit, but explain the gap to it.
         {"step_s", profile.step_s},
         {"sequence_s", profile.sequence_s},
+        {"prompt_step_s", profile.prompt_step_s},
         {"linear_overlap_exponent", profile.linear_overlap_exponent},
         {"max_batched_tokens", static_cast<double>(profile.max_batched_tokens)},
     };

@@ -330,7 +330,7 @@ TEST(ModelCard, StoresQuantisedLayersInTheirOwnType) {
     // llama.cpp stores the embedding in the format of the blocks, and the output projection in at least 6
     // bits.
     const ModelCard blocks = model_card("llama-3.1-8b", {.weight_dtype = "q4_k_m", .kv_dtype = {}});
-    EXPECT_EQ(blocks.bytes_by_dtype.at("q6_k"), 128256U * 4096 * 210 / 256);
+    EXPECT_EQ(blocks.bytes_by_dtype.at("q6_k"), std::uint64_t{128256} * 4096 * 210 / 256);
     EXPECT_FALSE(blocks.bytes_by_dtype.contains("bf16")) << "all matrices are in blocks";
     EXPECT_NEAR(static_cast<double>(blocks.resident_weight_bytes), 4.6e9, .2e9);
     EXPECT_EQ(model_card("gpt-oss-120b").weight_dtype, "mxfp4");

@@ -37,7 +37,7 @@ const std::vector<std::string> kProfiles{
     "llama-3.1-70b/h200x2/fp8/fp8?jitter=0",
     "gpt-oss-120b/h200?jitter=0&step_s=0&sequence_s=0",
     "qwen3-30b-a3b/h100-sxm?jitter=0&step_s=0&sequence_s=0&linear_overlap_exponent=50",
-    "llama-3.1-70b/h100-sxmx16?jitter=0&step_s=0&sequence_s=0",
+    "llama-3.1-70b/h100-sxmx16?jitter=0&step_s=0&sequence_s=0&prompt_step_s=0&communication_s=0",
     // Ranks that exchange: over each kind of link, by each kind of parallelism.
     "llama-3.1-70b/h200x2/fp8/fp8?jitter=0&engine=trtllm",
     "llama-3.1-70b/h100-sxmx8/fp8/fp8?jitter=0&step_s=0&sequence_s=0&communication_s=0",
@@ -56,9 +56,12 @@ const std::vector<std::string> kProfiles{
     "gpt-oss-120b/b200x2?jitter=0&step_s=0&sequence_s=0&communication_s=0&expert_tile=128",
     "qwen3-30b-a3b/h100-sxm?jitter=0&step_s=0&sequence_s=0&expert_imbalance=2&linear_overlap_exponent=50",
     // Latent attention.
-    "deepseek-v3/b200x8/nvfp4/fp8?jitter=0&step_s=0&communication_s=0&communication_s_per_token=0",
+    "deepseek-v3/b200x8/nvfp4/"
+    "fp8?jitter=0&step_s=0&prompt_step_s=0&communication_s=0&communication_s_per_token=0",
     "deepseek-v3/h200x8?jitter=0&parallel=dep&engine=trtllm&step_s=0&sequence_s=0&communication_s=0",
-    "deepseek-v3/h200x16?jitter=0&parallel=dep&step_s=0&communication_s=0&speculative_tokens=2&acceptance=.8",
+    "deepseek-v3/"
+    "h200x16?jitter=0&parallel=dep&step_s=0&prompt_step_s=0&communication_s=0&speculative_tokens=2&"
+    "acceptance=.8",
     // Another admission, and servers that change.
     "llama3-8b-h100-bf16?jitter=0&step_s=0&sequence_s=0&blocks=700&admission=no_evict",
     "llama3-8b-h100-bf16?jitter=0&step_s=0&sequence_s=0&drift=1000%/h&from=2s:weight_bytes_per_s=3e12"

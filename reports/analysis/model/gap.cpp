@@ -201,6 +201,7 @@ class SimulatedServer {
         };
         step_s_ = term("step_s", 0);
         sequence_s_ = term("sequence_s", 0);
+        prompt_step_s_ = term("prompt_step_s", 0);
         overlap_ = std::max(1.0, term("linear_overlap_exponent", 1));
         batched_ = std::max(1.0, term("max_batched_tokens", 1e18));
         communication_s_ = term("communication_s", 0);
@@ -320,8 +321,9 @@ class SimulatedServer {
             share *= mean / prompts;
             const double tokens = prompts * fresh_;
             const double full = std::floor(tokens / room);
-            sum += share * (full * (linear_s(decoding + room) - alone) +
-                            linear_s(decoding + tokens - full * room) - alone);
+            const auto with_prompt = [&](double all) { return std::max(linear_s(all), prompt_step_s_); };
+            sum += share * (full * (with_prompt(decoding + room) - alone) +
+                            with_prompt(decoding + tokens - full * room) - alone);
         }
         return sum;
     }
@@ -331,6 +333,7 @@ class SimulatedServer {
     double computed_per_pass_;
     double step_s_ = 0;
     double sequence_s_ = 0;
+    double prompt_step_s_ = 0;  ///< least time of the linear layers of a step with a prompt
     double overlap_ = 1;
     double batched_ = 0;
     double communication_s_ = 0;  ///< per step

@@ -55,7 +55,7 @@ TEST(CardProfile, IsAsFastAsTheMeasuredProfileOfTheSameModelAndGpu) {
             for (const StepWork& work : {decode, prefill}) {
                 const double ratio =
                     step_seconds(profile_named(card), work) / step_seconds(profile_named(measured), work);
-                EXPECT_NEAR(ratio, 1, .06) << card << " at " << batch;
+                EXPECT_NEAR(ratio, 1, .08) << card << " at " << batch;
             }
         }
         const double blocks = static_cast<double>(profile_named(card).blocks) /

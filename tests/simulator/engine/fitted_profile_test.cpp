@@ -41,6 +41,7 @@ TEST(FittedProfile, AFactorOfAllSpeedsDividesTheTimeOfEveryStep) {
          {"llama3-8b/h100/fp8", "gpt-oss-120b/h100/mxfp4", "deepseek-v3/b200x8/nvfp4/fp8"}) {
         Profile profile = profile_named(spec);
         profile.step_s = profile.sequence_s = profile.communication_s = profile.communication_s_per_token = 0;
+        profile.prompt_step_s = 0;
         const Profile faster = with_speeds(profile, {.memory = 2, .arithmetic = 2});
         for (int i = 0; i < 50; ++i) {
             const StepWork work{.tokens = static_cast<std::int64_t>(1 + random.below(4000)),
