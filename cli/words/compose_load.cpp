@@ -399,7 +399,9 @@ void compose_end_of_aiperf(const Composing& now) {
     if (!now.whole(Tool::aiperf) || now.origin.form == Form::genai_perf || now.out.several) return;
     if (parts.has("num_prompts") || parts.has("duration")) return;
     if (parts.has("dataset_path")) {
-        if (now.out.file.empty()) parts.set("num_prompts", "all");  // each row of the reader's own file once
+        const bool replays = parts.value("arrivals").starts_with("trace");  // which sends every row anyway
+        if (now.out.file.empty() && !replays)
+            parts.set("num_prompts", "all");  // each row of the reader's file
         return;
     }
     const std::string slots = parts.has("concurrency") ? parts.value("concurrency") : "1";

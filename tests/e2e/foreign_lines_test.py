@@ -78,6 +78,8 @@ class ForeignLines(Case):
         out = self.directory / "out"
         ours = ("--url", "sim:ideal", "--virtual", "--num-prompts", 12, "--out", out, "--overwrite")
         words = self.with_files(words_of(line))
+        words = [word for i, word in enumerate(words)  # a variable of its own may hold further options
+                 if word != "4" or i == 0 or words[i - 1].startswith("-")]
         words = [word for i, word in enumerate(words)  # a computed run has no server with a cache and a profiler
                  if word != "--flush-cache" and (word != "--profile" or (words[i + 1:] or ["--"])[0][0] != "-")]
         words = without(words, {"--ready-check-timeout-sec": 1, "--wait-for-model-timeout": 1, "--server-metrics": 1,
@@ -100,6 +102,7 @@ class ForeignLines(Case):
         command, *words = shlex.split(filled(done.stdout.splitlines()[0]))[1:]
         if "--server-cmd" in words or "--cells" in words:
             return "sweep" if command == "sweep" else "runs", done
+        words = words[1:] if words[:1] == ["4"] else words  # the address, which the test gives
         out = self.directory / "out"
         more = ("--dry-run",) if command == "sweep" else ()
         words = without(words, UNREACHABLE)

@@ -10,6 +10,8 @@ import unittest
 from harness import BINARY, Case, environment, paretoken, run_json, started, wait_until
 from hostile_server import HostileServer
 
+# A server whose engine begins requests when they arrive, so that answers of equal lengths do not gather more and more.
+AT_ONCE = "sim:llama3-8b/h100-sxm/fp8?request_s=0"
 LOAD = ("sim:ideal", "--isl", 32, "--osl", 8, "--num-prompts", 24)
 
 
@@ -280,7 +282,7 @@ class Limits(Case):
 
     def test_a_ladder_ends_with_the_loads_within_the_limits_and_the_run_that_certifies_the_highest(self):
         out = self.directory / "sweep"
-        ladder = ("sweep", "sim:llama3-8b/h100-sxm/fp8", "--virtual", "--isl", 1024, "--osl", 128, "--concurrency", "16..128",
+        ladder = ("sweep", AT_ONCE, "--virtual", "--isl", 1024, "--osl", 128, "--concurrency", "16..128",
                   "--slo", "ttft_p95:800", "--slo", "tpot_p95:20", "--out", out)
         done = self.succeeds(paretoken(*ladder))
         self.assertIn("64 in flight is the highest load that was measured within them", " ".join(done.stdout.split()))
@@ -304,7 +306,7 @@ class Limits(Case):
 
     def test_a_ladder_with_a_time_limit_spends_it_next_to_the_answer(self):
         out = self.directory / "sweep"
-        ladder = ("sweep", "sim:llama3-8b/h100-sxm/fp8", "--virtual", "--isl", 1024, "--osl", 128, "--concurrency", "1..128",
+        ladder = ("sweep", AT_ONCE, "--virtual", "--isl", 1024, "--osl", 128, "--concurrency", "1..128",
                   "--slo", "ttft_p95:800", "--slo", "tpot_p95:20", "--require", "met", "--out", out)
         done = self.succeeds(paretoken(*ladder, "--max-time", "60m"))
         sweep = json.loads((out / "sweep.json").read_text())
