@@ -40,9 +40,9 @@ constexpr std::string_view kNoWaits =
     "it states no waits and no lengths of answers; write JSON lines with \"messages\", \"conversation\" and "
     "\"output_tokens\" of it";
 constexpr std::string_view kTwoTexts =
-    "a prompt is in two fields; join them: jq -c '{prompt: (.instruction + \"\\n\\n\" + (.input // .context "
-    "// \"\"))}' "
-    "FILE > prompts.jsonl";
+    "a prompt is in two fields; join them: jq -c 'if type == \"array\" then .[] else . end | {prompt: "
+    "(.instruction + "
+    "\"\\n\\n\" + (.input // .context // \"\"))}' FILE > prompts.jsonl";
 constexpr std::string_view kNumberedPrompts =
     "the turns of a conversation stand in one row; write a row for each: jq -c 'input_line_number as $row | "
     "to_entries[] "

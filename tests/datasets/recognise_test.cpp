@@ -41,8 +41,11 @@ TEST(Recognise, says_what_to_write_of_known_forms_that_are_not_read) {
                 AllOf(HasSubstr("lists of messages"), HasSubstr("{\"messages\": [...]}")));
     EXPECT_THAT(said_of(R"({"custom_id": "1", "url": "/v1/chat/completions", "body": {"messages": []}})"),
                 HasSubstr("OpenAI's batches"));
-    EXPECT_THAT(said_of(R"([{"instruction": "a", "input": "b", "output": "c"}])"), HasSubstr("\"prompt\""));
-    EXPECT_THAT(said_of(R"({"instruction": "a", "context": "b", "response": "c"})"), HasSubstr("\"prompt\""));
+    EXPECT_THAT(said_of(R"([{"instruction": "a", "input": "b", "output": "c"}])"),
+                HasSubstr("{prompt: (.instruction"));
+    EXPECT_THAT(said_of(R"({"instruction": "a", "context": "b", "response": "c"})"),
+                HasSubstr("{prompt: (.instruction"));
+    EXPECT_THAT(said_of(R"({"prefix": "a", "prompt_0": "b", "prompt_1": "c"})"), HasSubstr("{conversation:"));
     EXPECT_EQ(said_of(R"({"instruction": "a", "response": "c"})"), "custom");
     EXPECT_EQ(said_of(R"({"text_input": "a"})"), "custom");
     EXPECT_EQ(said_of(R"({"conversation_id": "1", "conversation": [{"role": "user", "content": "a"}]})"),
