@@ -598,10 +598,10 @@ std::map<std::string, double> limit_terms(const Profile& changing) {
         // These are not part of the limit, but explain the gap to it.
         {"step_s", profile.step_s},
         {"sequence_s", profile.sequence_s},
-        {"prompt_step_s", profile.prompt_step_s},
         {"linear_overlap_exponent", profile.linear_overlap_exponent},
         {"max_batched_tokens", static_cast<double>(profile.max_batched_tokens)},
     };
+    if (profile.prompt_step_s > 0) terms["prompt_step_s"] = profile.prompt_step_s;
     if (profile.routed_layers > 0) {
         terms["routed_layers"] = profile.routed_layers;
         terms["routed_experts"] = profile.routed_experts;
