@@ -558,7 +558,7 @@ bool keeps_up(const std::vector<GateRun>& runs) {
 
 std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
     const auto failed = [](const GateRow& row) { return row.verdict == GateVerdict::fail; };
-    const std::string overload = overload_of(input);
+    std::string overload = overload_of(input);
     if (std::ranges::none_of(rows, failed)) return overload;
     const bool answers =
         worse(rows, "quality") || worse(rows, "repeated_answers") || worse(rows, "empty_answers");
