@@ -43,11 +43,10 @@ int connected_to(const http::Address& address, Duration patience) {
     const auto* const name = reinterpret_cast<const sockaddr*>(&address.storage);
     int error = 0;
     socklen_t size = sizeof error;
-    if (::connect(socket, name, address.length) != 0 && errno != EINPROGRESS)
-        error = errno;
-    else if (!waits_for(socket, POLLOUT, patience))
+    const bool refused = ::connect(socket, name, address.length) != 0 && errno != EINPROGRESS;
+    if (!refused && !waits_for(socket, POLLOUT, patience))
         error = ETIMEDOUT;
-    else if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+    else if (refused || ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
         error = errno;
     if (error != 0) {
         ::close(socket);
