@@ -534,8 +534,7 @@ void add_report(CLI::App& app) {
                     "Hardware that served the runs that do not name their GPU: NAME or NAMExN");
     sub->add_option("--price", command->prices,
                     "Price card for the cost per million tokens, by its name or as a file; may be repeated. "
-                    "For one price "
-                    "per hour: paretoken cost per-million [the ones that ship]");
+                    "For one price per hour: paretoken cost per-million [the ones that ship]");
     sub->add_option("--price-basis", command->price_basis,
                     "Price basis: on_demand, reserved_1y, spot, … [the card's mix]");
     sub->add_option("--split,--split-ratio", command->split,

@@ -209,8 +209,8 @@ Asked asked_of(const SweepOptions& options) {
     if (asked.plan.asked.fleet.rendezvous.empty() && shard_of(asked.plan.asked).count > 1)
         throw UsageError(
             asked.plan.asked.virtual_time
-                ? "a sweep in virtual time uses all cores in one process and is not divided; leave --shard "
-                  "out"
+                ? "a sweep in virtual time uses all cores in one process and is not divided; leave out "
+                  "--shard"
                 : "a sweep decides what to measure next, so that its shards must hear of each other; give "
                   "--rendezvous HOST:PORT or --rendezvous DIRECTORY");
     link_placeholders(asked.plan, options);

@@ -41,13 +41,11 @@ constexpr std::string_view kNoWaits =
     "\"output_tokens\" of it";
 constexpr std::string_view kTwoTexts =
     "a prompt is in two fields; join them: jq -c 'if type == \"array\" then .[] else . end | {prompt: "
-    "(.instruction + "
-    "\"\\n\\n\" + (.input // .context // \"\"))}' FILE > prompts.jsonl";
+    "(.instruction + \"\\n\\n\" + (.input // .context // \"\"))}' FILE > prompts.jsonl";
 constexpr std::string_view kNumberedPrompts =
     "the turns of a conversation stand in one row; write a row for each: jq -c 'input_line_number as $row | "
-    "to_entries[] "
-    "| select(.key | startswith(\"prompt_\")) | {conversation: \"\\($row)\", prompt: .value}' FILE > "
-    "turns.jsonl";
+    "to_entries[] | select(.key | startswith(\"prompt_\")) | {conversation: \"\\($row)\", prompt: "
+    ".value}' FILE > turns.jsonl";
 constexpr std::string_view kAgenticMooncake2 = "Dynamo's agentic_mooncake, version 2";
 constexpr std::array kSigns = {
     Sign{{"resourceSpans"},

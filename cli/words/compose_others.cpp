@@ -8,7 +8,6 @@
 
 #include "cli/words/composing.h"
 #include "cli/words/groups.h"
-#include "cli/words/pasted_line.h"
 #include "core/error.h"
 #include "core/text/letter_case.h"
 
@@ -25,14 +24,12 @@ void only_chat_of(const Composing& now, std::string_view part, std::initializer_
     const auto name = now.parts.take(part);
     if (!name) return;
     if (std::ranges::find(known, *name) == known.end())
-        now.absent(fmt::format("--{} {}: {}",
-                               part == "llm_api" ? "llm-api"
-                               : part == "api"   ? "api"
-                                                 : "api-backend",
-                               *name,
-                               has_shell_variable(*name) || is_place(*name)
-                                   ? kValueNeeded
-                                   : "only OpenAI's and Anthropic's protocols are sent"));
+        now.absent(fmt::format(
+            "--{} {}: {}",
+            part == "llm_api" ? "llm-api"
+            : part == "api"   ? "api"
+                              : "api-backend",
+            *name, is_to_fill_in(*name) ? kValueNeeded : "only OpenAI's and Anthropic's protocols are sent"));
     now.parts.set_if_absent("endpoint_type", "chat");
 }
 

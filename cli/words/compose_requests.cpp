@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -12,6 +11,7 @@
 #include "cli/words/composing.h"
 #include "cli/words/groups.h"
 #include "cli/words/pasted_line.h"
+#include "cli/words/reading.h"
 #include "core/error.h"
 #include "core/spec.h"
 #include "datasets/catalog.h"
@@ -77,10 +77,7 @@ std::string inside_spec(std::string length) {
 
 /// The number in a text; 0 if it is none.
 double number_or_0(const std::string& text) {
-    const bool digits = !text.empty() && std::ranges::all_of(text, [](char c) {
-        return std::isdigit(static_cast<unsigned char>(c)) != 0;
-    });
-    return digits ? parse_number(text) : 0;
+    return is_whole_number(text) ? parse_number(text) : 0;
 }
 
 /// Whether data have pictures, sounds or films beside their texts, by their name.

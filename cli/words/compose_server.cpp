@@ -7,7 +7,7 @@
 
 #include "cli/words/composing.h"
 #include "cli/words/groups.h"
-#include "cli/words/pasted_line.h"
+#include "cli/words/reading.h"
 #include "core/plan/plan_arguments.h"
 
 namespace paretoken::cli {
@@ -66,9 +66,8 @@ constexpr std::array kProtocols = {"chat", "completions", "responses", "messages
 
 void set_protocol(const Composing& now, const std::string& name) {
     if (std::ranges::find(kProtocols, name) != kProtocols.end()) return now.parts.set("endpoint_type", name);
+    if (is_to_fill_in(name)) return now.absent(fmt::format("protocol {}: {}", name, kValueNeeded));
     const ForeignValue* const row = backend_named(name);
-    if (has_shell_variable(name) || is_place(name))
-        return now.absent(fmt::format("protocol {}: {}", name, kValueNeeded));
     if (row == nullptr || row->ours.empty())
         return now.absent(fmt::format("protocol {}: {}", name, row == nullptr ? kNative : row->why));
     now.parts.set_if_absent("endpoint_type", std::string(row->ours));
@@ -155,10 +154,10 @@ void compose_addresses(const Composing& now) {
         add_url(text);
     }
     for (const std::string& name : parts.take_list("models")) {
-        if (name.find("://") == std::string::npos && !name.starts_with("sim:"))
-            models.push_back(name);
-        else
+        if (names_server(name))
             add_url(name);  // the server's address stood behind the model's name
+        else
+            models.push_back(name);
     }
     if (!urls.empty()) parts.set("url", urls);
     if (!models.empty()) parts.set("model", mix_of(models));
@@ -257,9 +256,8 @@ void compose_server(const Composing& now) {
             usual == kPortsOfSglang.end() ? address.substr(colon + 1) : usual->second;
         std::string name = host.value_or(address.substr(0, colon));
         if (name == "0.0.0.0") name = "127.0.0.1";
-        const bool has_scheme = name.find("://") != std::string::npos || name.starts_with("sim:");
-        parts.set("url",
-                  fmt::format("{}{}:{}", has_scheme ? "" : "http://", name, port.value_or(usual_port)));
+        parts.set("url", fmt::format("{}{}:{}", names_server(name) ? "" : "http://", name,
+                                     port.value_or(usual_port)));
     }
     if (parts.has("url")) parts.set("url", with_scheme(parts.value("url")));
     for (const std::string& url : parts.take_list("metrics_urls"))

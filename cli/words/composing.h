@@ -68,6 +68,8 @@ inline constexpr std::string_view kStreams =
 
 /// Whether a text is a place to fill in: "<rate>", "{{ rate }}".
 bool is_place(std::string_view text);
+/// Whether a text is for the reader or the shell to fill in: a place, or one with a variable.
+bool is_to_fill_in(std::string_view text);
 /// Reads the number that an option has. Throws UsageError naming the option.
 double number(std::string_view option, const std::string& text);
 std::string text_of_number(double value);

@@ -12,6 +12,7 @@
 #include "cli/words/composing.h"
 #include "cli/words/groups.h"
 #include "cli/words/pasted_line.h"
+#include "cli/words/reading.h"
 #include "core/error.h"
 #include "core/result/slo.h"
 #include "core/spec.h"
@@ -184,9 +185,12 @@ bool is_place(std::string_view text) {
     return text.starts_with('<') || text.starts_with("{{");
 }
 
+bool is_to_fill_in(std::string_view text) {
+    return has_shell_variable(text) || is_place(text);
+}
+
 double number(std::string_view option, const std::string& text) {
-    if (has_shell_variable(text) || is_place(text))
-        throw UsageError(fmt::format("{} {}: {}", option, text, kValueNeeded));
+    if (is_to_fill_in(text)) throw UsageError(fmt::format("{} {}: {}", option, text, kValueNeeded));
     return naming(std::string(option), [&] { return parse_number(text); });
 }
 
@@ -195,8 +199,8 @@ std::string text_of_number(double value) {
 }
 
 std::string with_scheme(const std::string& url) {
-    const bool has_scheme = url.find("://") != std::string::npos || url.starts_with("sim:") ||
-                            url.starts_with('$') || url.starts_with('{');  // it may hold one
+    const bool has_scheme =
+        names_server(url) || url.starts_with('$') || url.starts_with('{');  // it may hold one
     return has_scheme ? url : "http://" + url;
 }
 

@@ -11,6 +11,10 @@
 namespace paretoken::cli {
 
 bool is_option(std::string_view word);
+/// Returns whether all characters are digits, and there is one.
+bool is_whole_number(std::string_view word);
+/// Returns whether an address has a scheme, or is that of the simulated server.
+bool names_server(std::string_view word);
 /// Returns the message for an option that has no value because another option or the end (empty) follows.
 std::string missing_value(const std::string& option, const std::string& next);
 /// Returns the name of an option with "-" for "_", which the other tools take for each other.

@@ -21,6 +21,14 @@ bool is_option(std::string_view word) {
     return dashes > 0 && word.size() > dashes && std::isalpha(static_cast<unsigned char>(word[dashes])) != 0;
 }
 
+bool is_whole_number(std::string_view word) {
+    return !word.empty() && std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+bool names_server(std::string_view word) {
+    return word.starts_with("sim:") || word.find("://") != std::string_view::npos;
+}
+
 /// True for "--name" and "--name=value"; false for "-1", "-x" and for a text with blanks, which may be
 /// values.
 static bool is_long_option(std::string_view word) {
@@ -199,15 +207,10 @@ std::string_view other_dataset_of(const std::string& option, std::string_view na
     return row == kOfDatasets.end() || named.starts_with(row->second) ? "" : row->second;
 }
 
-bool names_server(std::string_view word) {
-    return word.starts_with("sim:") || word.find("://") != std::string_view::npos;
-}
-
 /// True for HOST:PORT.
 bool has_port(std::string_view word) {
     const auto colon = word.rfind(':');
-    return colon != std::string_view::npos && colon > 0 && colon + 1 < word.size() &&
-           std::ranges::all_of(word.substr(colon + 1), [](unsigned char c) { return std::isdigit(c) != 0; });
+    return colon != std::string_view::npos && colon > 0 && is_whole_number(word.substr(colon + 1));
 }
 
 /// Reads words into parts. What is not of the plan stays as it is.
@@ -294,9 +297,7 @@ class Reading {
     }
 
     void own_url(const std::string& word) {
-        const bool is_number =
-            std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
-        if (is_number) return out_.unknown.push_back(fmt::format("'{}'", word));
+        if (is_whole_number(word)) return out_.unknown.push_back(fmt::format("'{}'", word));
         if (parts_.has("url") && !urls_given_by_option_) {
             kept_.push_back(word);  // a second address, which the parser refuses
             return;

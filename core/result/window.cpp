@@ -280,8 +280,7 @@ std::optional<std::string> queue_growth(const RequestTable& records, const Summa
     if (growth && is_queue(scheduled_in(records, span), span, *growth))
         return fmt::format(
             "the number of requests that were due and not over grew by {:.0f} % of its mean over the second "
-            "half "
-            "of {}: the server does not keep up with them{}",
+            "half of {}: the server does not keep up with them{}",
             100 * *growth, title, cap);
     const auto waiting = stationary ? growth_of_waiting(records, span) : std::nullopt;
     if (!waiting) return std::nullopt;

@@ -1,7 +1,7 @@
 #pragma once
 // Continuous batching in virtual time: takes requests with arrival times and returns steps with the tokens
 // that they emitted, without clock or sockets. Invariant: a step begins exactly when the step before it
-// ended, or, after idling, when the next request arrived.
+// ended, or, after idling, when the next request may begin (Profile::request_s after its arrival).
 #include <cstdint>
 #include <memory>
 #include <optional>

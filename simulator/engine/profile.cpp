@@ -496,8 +496,7 @@ Profile profile_of_cards(const std::string& name, std::string_view spec, std::ve
     CardChoices choices = usual_choices(name);
     for (const Change& change : changes) {
         choices.cache_is_given |= change.field == "blocks";
-        // The buffers of the engine take memory from the cache by these limits, which the profile has as
-        // well.
+        // The engine's buffers, whose sizes follow from these limits, take memory from the cache.
         if (change.field == "max_num_seqs") choices.sequences = parse_count(change.value);
         if (change.field == "max_batched_tokens") choices.step_tokens = parse_count(change.value);
     }

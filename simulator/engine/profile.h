@@ -86,8 +86,7 @@ struct Profile {
     double lm_head_flops_per_s = 0;
     double step_s = 0;      ///< time per step: launch, scheduling, sampling
     double sequence_s = 0;  ///< time per step and sequence
-    /// Least time of the linear layers of a step with a part of a prompt, whose kernels are launched one by
-    /// one.
+    /// Least time of the linear layers of a step with a part of a prompt: its kernels are launched singly.
     double prompt_step_s = 0;
     double request_s = 0;  ///< time from the arrival of a request until the engine may begin it
     /// Time of a token that is computed alone, row by row, as kernels for vectors do. Steps of few tokens

@@ -167,8 +167,7 @@ constexpr std::array kPaceRows = {
               .help =
                   "Number of measured requests, or of jobs or conversations if the dataset has several turns "
                   "[without --duration: 100, or if that is more 20 per slot or the arrivals of 20 s "
-                  "(at most 20,000); for a trace: "
-                  "its rows]; all means every row of a file",
+                  "(at most 20,000); for a trace: its rows]; all means every row of a file",
               .value = {.get = get_requests, .set = set_requests, .type = count}},
     PlanField{.name = "duration",
               .synonyms = "--benchmark-duration:aiperf --max-seconds:guidellm",

@@ -670,6 +670,7 @@ TEST(Translation, an_address_is_no_further_value) {
                 AllOf(Contains("http://127.0.0.1:8000"), Contains("M")));
     EXPECT_THAT(on_run("-m M -H 'A: b' http://h:1").words, AllOf(Contains("http://h:1"), Contains("A: b")));
     EXPECT_THAT(on_run("http://h:1 -m M --osl 3 80").unknown, Contains("'80'"));
+    EXPECT_TRUE(on_run("\"\" -m M --osl 3").unknown.empty()) << "the parser says that the address is empty";
 }
 
 TEST(Translation, a_rate_of_turns_becomes_one_of_conversations) {
