@@ -109,8 +109,9 @@ Server server_of_run(const FitOptions& options, const RunResult& result) {
     if (!options.gpu.empty() && !server.gpu)
         (void)cards::gpu_card(spec.name);  // throws, naming the known ones
     if (server.gpu)
-        server.profile =
-            sim::gpu_profile(server.model, *server.gpu, server.ranks, {.engine = planned_engine(result)});
+        server.profile = sim::gpu_profile(
+            server.model, *server.gpu, server.ranks,
+            {.engine = planned_engine(result), .reached = sim::usual_efficiencies(*server.gpu)});
     else
         server.profile = sim::machine_profile(server.model, sequences_of(result));
     return server;

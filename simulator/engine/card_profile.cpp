@@ -330,11 +330,13 @@ void fill_launches(Profile& profile, const cards::ModelCard& model, const cards:
     const CardEfficiencies& reached = choices.reached;
     const LaunchTimes usual = model.mla ? kLatentLaunches : model.moe ? kExpertLaunches : kDenseLaunches;
     const auto layers = static_cast<double>(model.layers);
-    profile.step_s = reached.step + layers * (reached.layer > 0 ? reached.layer : usual.layer_s);
+    profile.step_s =
+        reached.step + layers * (reached.layer > 0 ? reached.layer : usual.layer_s * reached.launches);
     if (choices.engine == cards::Engine::llamacpp) return;
     const LaunchTimes& of_prompts = choices.engine == cards::Engine::trtllm ? kDenseLaunches : usual;
     profile.prompt_step_s =
-        layers * (reached.prompt_layer > 0 ? reached.prompt_layer : of_prompts.prompt_layer_s);
+        layers *
+        (reached.prompt_layer > 0 ? reached.prompt_layer : of_prompts.prompt_layer_s * reached.launches);
     profile.request_s = reached.request;
 }
 
@@ -404,6 +406,7 @@ constexpr NamedEfficiency kEfficiencies[] = {
     {"step", &CardEfficiencies::step},
     {"layer", &CardEfficiencies::layer},
     {"prompt_layer", &CardEfficiencies::prompt_layer},
+    {"launches", &CardEfficiencies::launches},
     {"request", &CardEfficiencies::request},
 };
 
@@ -424,8 +427,18 @@ void set_efficiency(CardEfficiencies& reached, std::string_view name, std::strin
 
 }  // namespace
 
+CardEfficiencies usual_efficiencies(const cards::GpuCard& gpu) {
+    // The shares are those of measured products of matrices on MI300X; the factor is fitted to servers on it.
+    if (gpu.link == "Infinity Fabric") return {.linear = 0.47, .linear_narrow = 0.38, .launches = 3};
+    return {};
+}
+
 CardChoices usual_choices(std::string_view spec) {
-    if (!names_cpu(spec)) return {};
+    if (!names_cpu(spec)) {
+        const std::vector<std::string> parts = parts_of(spec);
+        const auto gpu = cards::find_gpu(cards::parse_gpu_spec(parts[place_of_gpu(parts)]).name);
+        return {.reached = gpu ? usual_efficiencies(*gpu) : CardEfficiencies{}};
+    }
     constexpr double kMatrix = 0.56;
     constexpr double kDecoded = kMatrix / 1.65;  // measured with q4_1, whose blocks are decoded one by one
     constexpr double kVector = 0.19;

@@ -37,6 +37,7 @@ struct CardEfficiencies {
     double step = 1e-3;             ///< seconds per step: scheduling and sampling
     double layer = 0;               ///< seconds per step and layer to launch its kernels; 0: that of its kind
     double prompt_layer = 0;  ///< least seconds per layer of a step with a part of a prompt; 0: likewise
+    double launches = 1;      ///< factor of both where they are those of the kind
     double request = 8e-3;    ///< seconds from the arrival of a request until the engine may begin it
 };
 
@@ -62,6 +63,9 @@ bool choose(CardChoices& choices, std::string_view name, std::string_view value,
 
 /// Returns the usual choices for the hardware of a spec: a CPU has other shares, and llama.cpp as its engine.
 CardChoices usual_choices(std::string_view spec);
+
+/// Returns what servers reach on a GPU. AMD's GPUs reach smaller shares and launch kernels more slowly.
+CardEfficiencies usual_efficiencies(const cards::GpuCard& gpu);
 
 /// Returns whether a spec may be MODEL/GPU: it has a slash and does not end in .json, or names a CPU's card.
 bool names_cards(std::string_view spec);
