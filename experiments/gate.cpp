@@ -18,7 +18,7 @@
 #include "experiments/server/server_command.h"
 #include "experiments/session.h"
 #include "reports/analysis/gate/checklist.h"
-#include "reports/analysis/gate/history.h"
+#include "reports/analysis/gate/decision/history.h"
 #include "reports/files/file_io.h"
 #include "reports/files/gate/gate_run.h"
 #include "reports/files/json/gate_file.h"

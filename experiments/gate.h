@@ -13,7 +13,7 @@
 #include "core/plan/plan.h"
 #include "core/text/secrets.h"
 #include "experiments/server/target.h"
-#include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/decision/decision.h"
 
 namespace paretoken::experiments {
 

@@ -30,8 +30,8 @@
 #include "experiments/watcher.h"
 #include "loadgen/progress.h"
 #include "loadgen/run.h"
-#include "reports/analysis/gate/decision.h"
-#include "reports/analysis/gate/history.h"
+#include "reports/analysis/gate/decision/decision.h"
+#include "reports/analysis/gate/decision/history.h"
 
 namespace paretoken::gate_errors {
 namespace {

@@ -9,8 +9,8 @@
 #include "core/plan/plan_arguments.h"
 #include "core/text/secrets.h"
 #include "experiments/session.h"
-#include "reports/analysis/gate/history.h"
-#include "reports/analysis/gate/self_test.h"
+#include "reports/analysis/gate/decision/history.h"
+#include "reports/analysis/gate/decision/self_test.h"
 #include "reports/pages/gate.h"
 
 namespace paretoken::cli {

@@ -15,7 +15,7 @@
 #include "cli/console/print.h"
 #include "cli/interop/push.h"
 #include "core/error.h"
-#include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/gate_report.h"
 #include "reports/analysis/model/join.h"
 #include "reports/files/file_io.h"
 #include "reports/files/interop/chrome_trace.h"

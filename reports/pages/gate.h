@@ -3,8 +3,8 @@
 // servers or files is escaped. reports/analysis/gate/sections.h has the sections of its page.
 #include <string>
 
-#include "reports/analysis/gate/decision.h"
-#include "reports/analysis/gate/self_test.h"
+#include "reports/analysis/gate/decision/self_test.h"
+#include "reports/analysis/gate/gate_report.h"
 
 namespace paretoken::reports {
 

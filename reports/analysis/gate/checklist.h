@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cards/price.h"
-#include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/gate_report.h"
 
 namespace paretoken::reports {
 

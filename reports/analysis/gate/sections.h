@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/gate_report.h"
 #include "reports/document/section.h"
 
 namespace paretoken::reports {

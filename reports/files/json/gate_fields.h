@@ -1,6 +1,6 @@
 #pragma once
 // The fields of gate.json, except for the policy and the arguments.
-#include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/gate_report.h"
 #include "reports/files/json/archive.h"
 
 namespace paretoken::reports {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/gate_report.h"
 
 namespace paretoken::reports {
 

@@ -1,4 +1,4 @@
-#include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/decision/decision.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

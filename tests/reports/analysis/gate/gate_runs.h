@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/decision/decision.h"
 
 namespace paretoken::reports::sample {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/decision/decision.h"
 #include "reports/analysis/gate/same_work.h"
 #include "tests/support/message_of.h"
 

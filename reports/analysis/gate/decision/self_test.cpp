@@ -1,4 +1,4 @@
-#include "reports/analysis/gate/self_test.h"
+#include "reports/analysis/gate/decision/self_test.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

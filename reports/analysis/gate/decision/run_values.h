@@ -1,12 +1,26 @@
 #pragma once
-// The counts from which shares are compared, and the list of runs with their values.
+// The values and counts of the runs that are compared, and the list of runs with them.
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/evidence/sequential.h"
-#include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/gate_report.h"
 
 namespace paretoken::reports {
+
+/// The values of one quantity in the runs of both sides.
+struct SideValues {
+    std::vector<GateValue> baseline;
+    std::vector<GateValue> candidate;
+};
+SideValues side_values(const GateQuantity& quantity, const GateInput& input);
+
+/// The geometric mean of the values above 0; nothing if there is none.
+std::optional<double> typical_value(std::span<const GateValue> values);
+
+/// The 95 % interval that a single run has for a quantity.
+std::optional<Interval> own_interval(const GateQuantity& quantity, const RunResult& run);
 
 /// The counts of a share over one side: requests that failed, answers that ended by themselves, right
 /// answers, or answers with a fault. None if the quantity is no share.

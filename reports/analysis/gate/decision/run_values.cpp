@@ -1,6 +1,7 @@
-#include "reports/analysis/gate/run_values.h"
+#include "reports/analysis/gate/decision/run_values.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -48,6 +49,33 @@ Failures right_of(std::span<const GateRun> runs) {
 }
 
 }  // namespace
+
+SideValues side_values(const GateQuantity& quantity, const GateInput& input) {
+    SideValues values;
+    for (const GateRun& run : input.baseline) values.baseline.push_back(value_of(quantity, run.result));
+    for (const GateRun& run : input.candidate) values.candidate.push_back(value_of(quantity, run.result));
+    return values;
+}
+
+std::optional<double> typical_value(std::span<const GateValue> values) {
+    double sum = 0;
+    std::size_t n = 0;
+    for (const GateValue& v : values) {
+        if (!v.value || !(*v.value > 0)) continue;
+        sum += std::log(*v.value);
+        ++n;
+    }
+    if (n == 0) return std::nullopt;
+    return std::exp(sum / static_cast<double>(n));
+}
+
+std::optional<Interval> own_interval(const GateQuantity& quantity, const RunResult& run) {
+    const Scope* const scope = scope_of(quantity, run);
+    if (scope == nullptr) return std::nullopt;
+    if (quantity.kind == GateKind::figure) return scope->throughput.interval(quantity.key);
+    const PercentileValue* const held = percentile_of(quantity, run);
+    return held == nullptr ? std::nullopt : held->ci95;
+}
 
 const GateRun* probed(std::span<const GateRun> runs) {
     const auto found = std::ranges::find_if(

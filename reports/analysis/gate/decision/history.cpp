@@ -1,4 +1,4 @@
-#include "reports/analysis/gate/history.h"
+#include "reports/analysis/gate/decision/history.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/analysis/gate/decision.h"
+#include "reports/analysis/gate/decision/decision.h"
 
 namespace paretoken::reports {
 

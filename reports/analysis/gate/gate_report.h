@@ -1,12 +1,10 @@
 #pragma once
-// Computes the verdict of a gate from the runs of a baseline and a candidate (docs/gate.md): for every metric
-// the shift with its interval, the smallest shift that this data would have shown, and the number of pairs
-// that would decide. A look is a number of pairs after which a verdict may be given.
+// What a gate compares and what it finds: for every metric the shift with its interval, the smallest shift
+// that this data would have shown, and the number of pairs that would decide (docs/gate.md). A look is a
+// number of pairs after which a verdict may be given.
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +13,6 @@
 #include "reports/analysis/gate/conditions.h"
 #include "reports/analysis/gate/gate_run.h"
 #include "reports/analysis/gate/policy.h"
-#include "reports/analysis/gate/same_work.h"
 
 namespace paretoken::reports {
 
@@ -140,32 +137,6 @@ bool metrics_are_decided(const GateReport& report);
 /// Returns whether the candidate was compared with a stored baseline and no further run of the candidate, up
 /// to the largest number, would decide a metric that is undecided: the baseline has too few runs for that.
 bool more_runs_do_not_decide(const GateReport& report);
-
-/// The looks of a gate with at most `policy.max_pairs` pairs, which share the policy's alpha and beta; and
-/// the single look after `pairs` measured pairs, which uses all of both.
-std::vector<Look> looks_of(const GatePolicy& policy);
-std::vector<Look> one_look(const GatePolicy& policy, std::uint64_t pairs);
-
-/// Checks that all runs can be compared with the first baseline run, which must exist. Throws a UsageError
-/// for a difference of work that `across` does not allow, or an Error with ExitCode::measurement_invalid for
-/// a run that is not valid and complete, unless only a candidate's requests failed.
-void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
-                        const std::set<Across>& across);
-
-/// The reason why a run cannot be used (it was interrupted or is invalid); empty when it can be used. Failed
-/// requests do not exclude a candidate's run, because a gate judges them.
-std::string why_unusable(const RunResult& run, bool is_candidate);
-
-/// Whether a run is invalid only because of the client and its host.
-bool spoiled_by_instrument(const RunResult& run);
-
-/// The report of a gate that ended because the instrument spoiled a run twice: inconclusive, with `what`
-/// first in its headline; the metrics stay judged by the runs before.
-GateReport ended_by_instrument(GateReport report, const std::string& what);
-
-/// The verdict on runs that passed require_comparable(), and the data that it follows from. Throws UsageError
-/// when the policy names a class that no run has.
-GateReport decided(const GatePolicy& policy, const GateInput& input);
 
 /// A GateRow::shift in percent of the baseline: 5 for a metric that is 5 % worse, so 5 % lower if higher is
 /// better.

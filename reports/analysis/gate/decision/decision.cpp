@@ -1,0 +1,307 @@
+#include "reports/analysis/gate/decision/decision.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "core/error.h"
+#include "core/evidence/unpaired.h"
+#include "core/result/slo.h"
+#include "core/result/validity.h"
+#include "core/run/distinct_runs.h"
+#include "core/statistics.h"
+#include "core/text/number_text.h"
+#include "core/text/printable.h"
+#include "core/units.h"
+#include "reports/analysis/gate/decision/findings.h"
+#include "reports/analysis/gate/decision/limits.h"
+#include "reports/analysis/gate/decision/run_values.h"
+#include "reports/analysis/gate/notes.h"
+#include "reports/analysis/gate/reported_policy.h"
+#include "reports/analysis/gate/why.h"
+#include "reports/document/table.h"
+
+namespace paretoken::reports {
+namespace {
+
+bool is_known(const std::vector<GateValue>& values) {
+    return std::ranges::any_of(values, [](const GateValue& v) { return v.value || v.among_failures; });
+}
+
+/// The limit as a shift: the tolerance, or the floor if that is larger.
+double shift_limit(const GateMetric& metric, const GateQuantity& quantity,
+                   const std::optional<double>& baseline) {
+    const double tolerance = shift_of_share(metric.tolerance, quantity.better);
+    if (metric.floor <= 0 || !baseline) return tolerance;
+    return std::max(tolerance, shift_of_share(metric.floor / *baseline, quantity.better));
+}
+
+void require_class(const GateMetric& metric, const GateQuantity& quantity, const GateInput& input) {
+    if (quantity.request_class.empty()) return;
+    for (const auto* const side : {&input.baseline, &input.candidate})
+        for (const GateRun& run : *side)
+            if (scope_of(quantity, run.result) != nullptr) return;
+    throw UsageError(fmt::format("the policy judges {}, and no run has requests of the class '{}'",
+                                 metric.name, quantity.request_class));
+}
+
+/// Whether there are counts to compare. Most shares need counts on both sides; quality also needs equal
+/// questions.
+bool has_counts(const GateQuantity& quantity, const GateInput& input, std::vector<std::string>& notes) {
+    const bool before = counted(input.baseline, quantity).requests > 0;
+    const bool after = counted(input.candidate, quantity).requests > 0;
+    if (quantity.kind == GateKind::failures || quantity.kind == GateKind::finish_reasons)
+        return before || after;
+    if (!before || !after) {
+        if (before || after)
+            notes.push_back(fmt::format("\"{}\" was measured for the {} only and is not judged.",
+                                        quantity.title, before ? "baseline" : "candidate"));
+        return false;
+    }
+    if (quantity.kind != GateKind::quality) return true;
+    const std::string& then = probed(input.baseline)->result.quality->probe;
+    const std::string& now = probed(input.candidate)->result.quality->probe;
+    if (then == now) return true;
+    notes.push_back(fmt::format(
+        "The sides were asked different questions ({} and {}), and quality is left out.", then, now));
+    return false;
+}
+
+/// The metrics of the policy that at least one side has measured.
+std::vector<JudgedMetric> judged_of(const GatePolicy& policy, const GateInput& input,
+                                    std::vector<std::string>& notes) {
+    std::vector<JudgedMetric> judged;
+    std::vector<std::string> unmeasured;
+    for (const GateMetric& metric : policy.metrics) {
+        JudgedMetric one{.metric = metric,
+                         .quantity = quantity_named(metric.name),
+                         .between = spread_of(input, metric.name, policy.day_spread)};
+        require_class(metric, one.quantity, input);
+        GateRow& row = one.row;
+        row.metric = metric.name;
+        row.title = one.quantity.title;
+        row.unit = one.quantity.unit;
+        if (one.quantity.kind == GateKind::reported)
+            row.title = reported_title(one.quantity.key, input.baseline.front().result.reported->by);
+        row.tolerance = metric.tolerance;
+        row.floor = metric.floor;
+        if (is_share(one.quantity.kind)) {
+            const std::size_t known = notes.size();
+            if (!has_counts(one.quantity, input, notes)) {
+                if (notes.size() == known) unmeasured.push_back(metric.name);
+                continue;
+            }
+            row.points = true;
+            row.limit = metric.tolerance;
+        } else {
+            one.values = side_values(one.quantity, input);
+            if (!is_known(one.values.baseline) && !is_known(one.values.candidate)) {
+                unmeasured.push_back(metric.name);
+                continue;
+            }
+            row.limit = shift_limit(metric, one.quantity, typical_value(one.values.baseline));
+        }
+        judged.push_back(std::move(one));
+    }
+    if (!unmeasured.empty())
+        notes.push_back(
+            fmt::format("{} of the {} metrics of the policy are judged. Not measured on either "
+                        "side: {}.",
+                        judged.size(), policy.metrics.size(), fmt::join(unmeasured, ", ")));
+    return judged;
+}
+
+/// The number of runs of the candidate, above `runs`, that would decide beside the stored baseline, if the
+/// shift and the spread stay the same; nothing if not even many more suffice.
+std::optional<std::uint64_t> runs_to_decide(const MetricFinding& found, const SessionSpread& between,
+                                            std::uint64_t runs, double limit, const Errors& errors) {
+    constexpr std::uint64_t kMostRuns = 1000;
+    if (!found.sets) return std::nullopt;
+    const auto decides = [&](std::uint64_t n) {
+        const Shift shift = shift_of(*found.sets, between.measured, n);
+        const Shift cautious = cautious_shift(*found.sets, between.measured, between.assumed, n);
+        return p_above(cautious, limit) <= errors.fail || p_below(shift, limit) <= errors.pass;
+    };
+    for (std::uint64_t n = runs + 1; n <= kMostRuns; n += std::max<std::uint64_t>(1, n / 16))
+        if (decides(n)) return n;
+    return std::nullopt;
+}
+
+/// Fills the row with the results of a look.
+void describe(JudgedMetric& judged, const GateInput& input, const MetricFinding& found, std::uint64_t pairs,
+              const Errors& errors) {
+    GateRow& row = judged.row;
+    row.p_fail = found.p_fail;
+    row.reason = found.reason;
+    if (is_share(judged.quantity.kind)) {
+        const Failures after = counted(candidate_part(input, input.candidate, pairs), judged.quantity);
+        row.baseline = counted(baseline_part(input, input.baseline, pairs), judged.quantity).share();
+        row.samples = after.requests;
+        row.candidate = after.share();
+        row.shift = *row.candidate - *row.baseline;
+        if (judged.quantity.better == Better::higher) row.shift = -*row.shift;
+        return;
+    }
+    row.baseline = typical_value(baseline_part(input, judged.values.baseline, pairs));
+    row.candidate = typical_value(candidate_part(input, judged.values.candidate, pairs));
+    row.shift.reset();
+    row.ci95.reset();
+    if (!found.shift) row.at_most.reset();
+    row.detectable.reset();
+    row.pairs_to_decide.reset();
+    if (!found.shift) return;
+    row.shift = found.shift->mean;
+    row.ci95 = interval_of(*found.shift);
+    if (found.at_most) row.at_most = std::min(row.at_most.value_or(kInfinity), *found.at_most);
+    row.detectable = detectable_shift(found.cautious.value_or(*found.shift), row.limit, errors);
+    if (row.verdict != GateVerdict::inconclusive || input.design == GateDesign::within_runs) return;
+    if (input.design == GateDesign::stored) {
+        row.pairs_to_decide = runs_to_decide(found, judged.between, pairs, row.limit, errors);
+        return;
+    }
+    if (const auto enough = pairs_to_decide(*found.shift, pairs, row.limit, errors))
+        row.pairs_to_decide = std::max(*enough, pairs + 1);
+}
+
+/// Takes a look. Returns whether every row is decided, or one failed.
+bool take(const Look& look, const GateInput& input, std::vector<JudgedMetric>& judged) {
+    std::vector<MetricFinding> findings;
+    std::vector<double> p_values;
+    for (const JudgedMetric& one : judged) {
+        findings.push_back(found_at(one, input, look));
+        p_values.push_back(findings.back().p_fail);
+    }
+    const std::vector<bool> rejected = rejected_by_holm(p_values, look.alpha);
+    // What could be detected, and the pairs that would decide, are those of the last look.
+    const Look& last = input.looks.back();
+    const Errors errors{.fail = last.alpha / static_cast<double>(judged.size()), .pass = last.beta};
+    bool open = false;
+    bool failed = false;
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+        GateRow& row = judged[i].row;
+        if (rejected[i]) {
+            row.verdict = GateVerdict::fail;
+            row.decided_at = look.pairs;
+        } else if (row.verdict == GateVerdict::inconclusive && findings[i].passes) {
+            row.verdict = GateVerdict::pass;
+            row.decided_at = look.pairs;
+        }
+        describe(judged[i], input, findings[i], look.pairs, errors);
+        failed = failed || row.verdict == GateVerdict::fail;
+        open = open || row.verdict == GateVerdict::inconclusive;
+    }
+    return failed || !open;
+}
+
+GateVerdict overall(std::span<const GateRow> rows) {
+    const auto any = [&](GateVerdict verdict) {
+        return std::ranges::any_of(rows, [verdict](const GateRow& row) { return row.verdict == verdict; });
+    };
+    if (any(GateVerdict::fail)) return GateVerdict::fail;
+    if (rows.empty() || any(GateVerdict::inconclusive)) return GateVerdict::inconclusive;
+    return GateVerdict::pass;
+}
+
+std::string invalid_reasons(const RunResult& run, bool is_candidate) {
+    std::string reasons;
+    for (const Reason& reason : run.validity.reasons) {
+        if (reason.severity != Verdict::invalid) continue;
+        if (is_candidate && (reason.check == "errors" || reason.check == "all_failed")) continue;
+        reasons += (reasons.empty() ? "" : "; ") + reason.text;
+    }
+    return reasons;
+}
+
+void require_usable(std::span<const GateRun> runs, bool is_candidate) {
+    for (const GateRun& run : runs)
+        if (const std::string why = why_unusable(run.result, is_candidate); !why.empty())
+            throw Error(ExitCode::measurement_invalid,
+                        fmt::format("{} cannot be used: {}; measure it again", run.directory, why));
+}
+
+}  // namespace
+
+std::vector<Look> looks_of(const GatePolicy& policy) {
+    return planned_looks(policy.max_pairs, policy.alpha, policy.beta);
+}
+
+std::vector<Look> one_look(const GatePolicy& policy, std::uint64_t pairs) {
+    return {{.pairs = pairs, .alpha = policy.alpha, .beta = policy.beta}};
+}
+
+std::string why_unusable(const RunResult& run, bool is_candidate) {
+    if (run.partial) return "it was interrupted";
+    if (run.validity.verdict != Verdict::invalid) return "";
+    return invalid_reasons(run, is_candidate);
+}
+
+bool spoiled_by_instrument(const RunResult& run) {
+    if (run.partial || run.validity.verdict != Verdict::invalid) return false;
+    return std::ranges::all_of(run.validity.reasons, [](const Reason& reason) {
+        return reason.severity != Verdict::invalid || is_of_host(reason.check);
+    });
+}
+
+GateReport ended_by_instrument(GateReport report, const std::string& what) {
+    constexpr std::string_view kWord = "INCONCLUSIVE:";
+    if (report.verdict != GateVerdict::inconclusive) return report;
+    std::string rest = report.headline;
+    if (rest.starts_with(kWord)) rest.erase(0, kWord.size());
+    report.headline = fmt::format(
+        "{} the load generator's host spoiled a run twice: {}. Use a quieter host, or --host-noise accept "
+        "to take its figures as they are. Without this run:{}",
+        kWord, what, rest);
+    return report;
+}
+
+void require_comparable(std::span<const GateRun> baseline, std::span<const GateRun> candidate,
+                        const std::set<Across>& across) {
+    DistinctRuns distinct;
+    for (const auto& side : {baseline, candidate})
+        for (const GateRun& run : side) distinct.add(run.result, run.directory);
+    const GateRun& first = baseline.front();
+    for (const auto& side : {baseline, candidate})
+        for (const GateRun& run : side) {
+            const auto found = difference_of_work(first.result, run.result, across);
+            if (found)
+                throw UsageError(
+                    fmt::format("{} and {} did not do the same work: {}; a gate compares runs "
+                                "that differ in nothing but what is judged",
+                                first.directory, run.directory, *found));
+        }
+    require_usable(baseline, false);
+    require_usable(candidate, true);
+}
+
+GateReport decided(const GatePolicy& policy, const GateInput& input) {
+    GateReport report{.design = input.design, .looks = input.looks, .policy = policy};
+    const GatePolicy by = policy_of_summaries(policy, input.baseline, input.candidate, report.notes);
+    std::vector<JudgedMetric> judged = judged_of(by, input, report.notes);
+    const std::uint64_t runs = input.design == GateDesign::stored
+                                   ? input.candidate.size()
+                                   : std::min(input.baseline.size(), input.candidate.size());
+    for (const Look& look : input.looks) {
+        if (look.pairs > runs) break;
+        report.pairs = look.pairs;
+        if (take(look, input, judged)) break;
+    }
+    for (JudgedMetric& one : judged) report.rows.push_back(std::move(one.row));
+    report.runs = run_notes_of(input.baseline, input.candidate, report.rows);
+    for (const GateLimit& limit : policy.limits) report.rows.push_back(row_of_limit(limit, input));
+    report.verdict = overall(report.rows);
+    if (report.verdict == GateVerdict::pass && !keeps_up(input.candidate))
+        report.verdict = GateVerdict::inconclusive;
+    report.conditions = conditions_of(input.baseline, input.candidate);
+    const std::vector<std::string> notes = notes_on(input, policy.day_spread);
+    report.notes.insert(report.notes.end(), notes.begin(), notes.end());
+    if (!input.baseline.empty()) report.fingerprint = input.baseline.front().result.workload.fingerprint;
+    report.why = why_of(report.rows, input);
+    report.headline = headline_of(report);
+    return report;
+}
+
+}  // namespace paretoken::reports

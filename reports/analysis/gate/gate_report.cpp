@@ -1,0 +1,68 @@
+#include "reports/analysis/gate/gate_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text/number_text.h"
+#include "core/units.h"
+
+namespace paretoken::reports {
+
+std::string_view name_of(GateVerdict verdict) {
+    switch (verdict) {
+        case GateVerdict::pass:
+            return "pass";
+        case GateVerdict::fail:
+            return "fail";
+        case GateVerdict::inconclusive:
+            return "inconclusive";
+    }
+    return "";
+}
+
+std::string_view name_of(GateDesign design) {
+    switch (design) {
+        case GateDesign::pairs:
+            return "pairs";
+        case GateDesign::two_sets:
+            return "two_sets";
+        case GateDesign::stored:
+            return "stored";
+        case GateDesign::within_runs:
+            return "within_runs";
+    }
+    return "";
+}
+
+bool metrics_are_decided(const GateReport& report) {
+    const auto is_undecided = [](const GateRow& row) { return row.verdict == GateVerdict::inconclusive; };
+    const auto limits = report.rows.end() - static_cast<std::ptrdiff_t>(report.policy.limits.size());
+    return !report.rows.empty() && std::none_of(report.rows.begin(), limits, is_undecided);
+}
+
+bool more_runs_do_not_decide(const GateReport& report) {
+    constexpr std::uint64_t kFewest = 6;  // below, the spread of the candidate's runs is hardly known
+    if (report.design != GateDesign::stored || report.pairs < kFewest || report.looks.empty()) return false;
+    return std::ranges::none_of(report.rows, [&](const GateRow& row) {
+        return row.verdict == GateVerdict::inconclusive && row.pairs_to_decide &&
+               *row.pairs_to_decide <= report.looks.back().pairs;
+    });
+}
+
+double percent_of(double shift, Better better) {
+    return 100 * (better == Better::higher ? -std::expm1(-shift) : std::expm1(shift));
+}
+
+double shift_of_share(double share, Better better) {
+    if (better != Better::higher) return std::log1p(share);
+    return share < 1 ? -std::log1p(-share) : kInfinity;
+}
+
+std::string detectable_text(double shift, Better better) {
+    if (shift > std::log(10.0)) return "this data would not have shown even a tenfold change";
+    return fmt::format("this data would have shown {} % or more", number_text(percent_of(shift, better)));
+}
+
+}  // namespace paretoken::reports
