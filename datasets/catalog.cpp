@@ -81,7 +81,7 @@ constexpr std::array kCatalog = {
                .prompt_lengths = "the rows of its file"},
     CatalogRow{.name = "sharegpt",
                .title = "ShareGPT's conversations, as many turns of each",
-               .fields = "path=FILE,osl=128,turns=1",
+               .fields = "path=FILE,turns=1,osl=N",
                .make = make_sharegpt,
                .format = sharegpt_format,
                .makes_prompts = false,

@@ -217,6 +217,21 @@ bool is_queue(const RequestRows& arrived, TimeSpan span, double growth) {
     return 2 * (late - early) > kLeastPart * growth * (late + early) / 2;
 }
 
+/// Returns the standard deviation of the number of arrivals in `span`, from those in equal parts of it. It is
+/// at least `least` times that of independent arrivals.
+double deviation_of_arrivals(const RequestRows& arrived, TimeSpan span, double least) {
+    constexpr std::int64_t kParts = 20;
+    std::vector<double> arrivals(kParts, 0.0);
+    arrived.for_each([&](const RequestRecord& record) {
+        const std::int64_t part =
+            (record.scheduled - span.begin) * kParts / std::max(span.length(), Duration{1});
+        arrivals[static_cast<std::size_t>(std::min(part, kParts - 1))] += 1;
+    });
+    const Moments of_part = moments_of(arrivals);
+    const double dispersion = std::pow(of_part.standard_deviation, 2) / std::max(of_part.mean, 1.0);
+    return std::sqrt(std::max(dispersion, least * least) * static_cast<double>(arrived.size()));
+}
+
 TimePoint first_output_of(const RequestRecord& record) {
     return record.first_event.value_or(end_of(record));
 }
@@ -239,24 +254,18 @@ std::optional<double> growth_of_waiting(const RequestTable& records, TimeSpan sp
     const double at_end = level_before(kParts);
     const double growth = at_end - level_before(1);
     if (std::min(at_three_quarters - at_half, at_end - at_three_quarters) < growth / 8) return std::nullopt;
-    std::vector<double> arrivals(kParts, 0.0);
+    const RequestRows arrived = scheduled_in(records, span);
+    const double least = std::max(kLeastPart * static_cast<double>(arrived.size()),
+                                  kDeviations * deviation_of_arrivals(arrived, span, 1));
+    if (growth < least) return std::nullopt;
     std::vector<double> waits;
-    scheduled_in(records, span).for_each([&](const RequestRecord& record) {
-        const std::int64_t part =
-            (record.scheduled - span.begin) * kParts / std::max(span.length(), Duration{1});
-        arrivals[static_cast<std::size_t>(std::min(part, kParts - 1))] += 1;
+    arrived.for_each([&](const RequestRecord& record) {
         waits.push_back(seconds(first_output_of(record) - record.scheduled));
     });
-    const auto arrived = static_cast<double>(waits.size());
-    const Moments of_part = moments_of(arrivals);
-    const double dispersion =
-        std::max(1.0, std::pow(of_part.standard_deviation, 2) / std::max(of_part.mean, 1.0));
-    if (growth < std::max(kLeastPart * arrived, kDeviations * std::sqrt(dispersion * arrived)))
-        return std::nullopt;
     const std::span<const double> all(waits);
     if (all.size() < kFewest || median_of(all.last(all.size() / 4)) < kTimes * median_of(first_of(all)))
         return std::nullopt;
-    return growth / arrived;
+    return growth / static_cast<double>(arrived.size());
 }
 
 /// Returns a text if the number of requests that were due and not over grew over the second half of `span`: a
@@ -265,6 +274,7 @@ std::optional<double> growth_of_waiting(const RequestTable& records, TimeSpan sp
 std::optional<std::string> queue_growth(const RequestTable& records, const SummaryOptions& options,
                                         TimeSpan span, bool stationary, const std::string& title) {
     constexpr std::int64_t kParts = 20;
+    constexpr double kDeviations = 1.5;  // of the arrivals in the second half
     const auto due = steps_from(records, &RequestRecord::scheduled);
     const TimeSpan half = second_half_of(span);
     std::vector<TimeSpan> parts;
@@ -274,7 +284,11 @@ std::optional<std::string> queue_growth(const RequestTable& records, const Summa
             {half.begin + half.length() * i / kParts, half.begin + half.length() * (i + 1) / kParts});
         levels.push_back(mean_level(due, parts.back()));
     }
-    const auto growth = stationary ? straight_growth(levels) : growth_beyond_arrivals(records, parts, levels);
+    auto growth = stationary ? straight_growth(levels) : growth_beyond_arrivals(records, parts, levels);
+    if (growth && stationary &&
+        *growth * moments_of(levels).mean <
+            kDeviations * deviation_of_arrivals(scheduled_in(records, half), half, 0.7))
+        growth.reset();  // so much the number varies at a load that the server keeps up with
     const std::string cap =
         options.concurrency ? fmt::format(", with at most {} in flight", *options.concurrency) : "";
     if (growth && is_queue(scheduled_in(records, span), span, *growth))

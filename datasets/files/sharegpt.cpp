@@ -38,7 +38,20 @@ std::optional<simdjson::dom::element> either(simdjson::dom::element turn, std::s
     return value;
 }
 
-Row read_sharegpt_row(std::string_view text, const std::string&, const RowPlace& place) {
+/// Returns about how many tokens a reply has. Without the server's tokenizer, four bytes count as one, which
+/// is near what tokenizers of large vocabularies need for English and for Chinese.
+std::int64_t tokens_of_reply(std::string_view reply) {
+    constexpr std::size_t kBytesPerToken = 4;
+    return static_cast<std::int64_t>(std::max<std::size_t>(1, reply.size() / kBytesPerToken));
+}
+
+Row& last_turn(Row& row) {
+    return row.further.empty() ? row : row.further.back();
+}
+
+/// Reads a conversation. With `own_lengths`, its turns get the lengths of their first replies.
+Row read_sharegpt_row(std::string_view text, const RowPlace& place, bool own_lengths) {
+    constexpr std::int64_t kWithoutReply = 128;
     const simdjson::dom::element& object = object_of(text, place);
     const auto conversation = either(object, "conversations", "conversation");
     if (!conversation) place.refuse("\"conversations\" is missing");
@@ -48,6 +61,7 @@ Row read_sharegpt_row(std::string_view text, const std::string&, const RowPlace&
     simdjson::dom::array turns;
     if (conversation->get(turns)) place.refuse("\"conversations\" is not a list of turns");
     Messages messages;
+    bool answered = false;
     for (const auto turn : turns) {
         const auto speaker = either(turn, "from", "role");
         const auto said = either(turn, "value", "content");
@@ -66,8 +80,12 @@ Row read_sharegpt_row(std::string_view text, const std::string&, const RowPlace&
                 row.prompt = std::move(messages);
             }
             messages = {};
+            answered = false;
+            if (own_lengths) last_turn(row).output_tokens = kWithoutReply;
         } else if (row.prompt && is_reply(from)) {
             messages.push_back({"assistant", std::string(value)});
+            if (own_lengths && !answered) last_turn(row).output_tokens = tokens_of_reply(value);
+            answered = true;
         }
     }
     if (row.prompt) row.unusable = {};
@@ -84,7 +102,9 @@ RowFormat sharegpt_format(const Spec& spec) {
                                      UINT16_MAX));
     return {.name = "sharegpt",
             .layout = RowLayout::lines_or_array,
-            .read = read_sharegpt_row,
+            .read = [own_lengths = !spec.fields.contains("osl")](
+                        std::string_view text, const std::string&,
+                        const RowPlace& place) { return read_sharegpt_row(text, place, own_lengths); },
             .most_turns = static_cast<std::uint32_t>(turns)};
 }
 

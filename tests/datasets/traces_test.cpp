@@ -313,6 +313,24 @@ TEST(ShareGpt, AsksWhatTheHumanSaidFirst) {
     EXPECT_EQ(dataset->request(0).wanted_output_tokens, 64);
 }
 
+TEST(ShareGpt, WantsAnswersAsLongAsTheRecordedOnes) {
+    const std::string answer(1203, 'a');
+    const auto dataset = dataset_of(
+        "sharegpt:turns=2",
+        fmt::format(
+            R"([{{"conversations": [{{"from": "human", "value": "u0"}}, {{"from": "gpt", "value": "{}"}},
+                                   {{"from": "gpt", "value": "another"}}, {{"from": "human", "value": "u1"}},
+                                   {{"from": "gpt", "value": "ok"}}, {{"from": "human", "value": "u2"}},
+                                   {{"from": "gpt", "value": "not a turn"}}]}},
+                {{"conversations": [{{"from": "human", "value": "unanswered"}}]}}])",
+            answer));
+    const Request opening = dataset->request(0);
+    EXPECT_EQ(opening.wanted_output_tokens, 300);
+    EXPECT_EQ(dataset->follow_up(0, 1, {.prompt = opening.prompt, .reply = "live"}).wanted_output_tokens, 1);
+    EXPECT_EQ(dataset->request(1).wanted_output_tokens, 128);
+    EXPECT_EQ(dataset->mean_output_tokens(), (300 + 1 + 128) / 3.0);
+}
+
 TEST(ShareGpt, HasAsManyTurnsOfAConversationAsAreWanted) {
     constexpr std::string_view kFile =
         R"([{"conversations": [{"from": "human", "value": "u0"}, {"from": "gpt", "value": "r0"},

@@ -118,15 +118,15 @@ class Conversations(Case):
                                                        {"from": "human", "value": "u1"}, {"from": "gpt", "value": "r1"},
                                                        {"from": "human", "value": "u2"}]},
                                     {"conversations": [{"from": "human", "value": "alone"}]}]))
-        self.succeeds(paretoken("dataset", "convert", path, converted, "--dataset", "sharegpt:turns=9"))
+        self.succeeds(paretoken("dataset", "convert", path, converted, "--dataset", "sharegpt:turns=9,osl=4"))
         rows = [json.loads(line) for line in converted.read_text().splitlines()]
         self.assertEqual([row.get("conversation") for row in rows], ["0", "0", "0", None])
         self.assertEqual([[m["content"] for m in row["messages"]] for row in rows], [["u0"], ["r0", "u1"], ["r1", "u2"], ["alone"]])
         prompts = []
-        for dataset, file in (("sharegpt:turns=9", path), ("custom", converted)):
+        for dataset, file in (("sharegpt:turns=9,osl=4", path), ("custom", converted)):
             out = self.directory / dataset[:5]
             self.succeeds(paretoken("run", "sim:llama3-8b-h100-fp8", "--virtual", "--dataset", dataset, "--dataset-path", file,
-                                    "--replies", "recorded", "--osl", 4, "--num-prompts", 2, "--out", out))
+                                    "--replies", "recorded", "--num-prompts", 2, "--out", out))
             prompts.append([r["prompt_tokens"] for r in sorted(request_lines(out), key=lambda r: r["index"])])
         self.assertEqual(prompts[0], prompts[1])
         self.assertEqual(len(prompts[0]), 4)
