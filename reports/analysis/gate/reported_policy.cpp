@@ -9,15 +9,15 @@
 namespace paretoken::reports {
 namespace {
 
-using Runs = std::vector<const RunResult*>;
+using RunResults = std::vector<const RunResult*>;
 
-bool all_report(const Runs& runs, const std::string& key) {
+bool all_report(const RunResults& runs, const std::string& key) {
     return std::ranges::all_of(runs,
                                [&](const RunResult* run) { return run->reported->at(key).has_value(); });
 }
 
 /// The key of the statistic that stands for a quantity; empty if the summaries have none.
-std::string reported_key_of(const GateQuantity& quantity, const Runs& runs) {
+std::string reported_key_of(const GateQuantity& quantity, const RunResults& runs) {
     if (!quantity.request_class.empty()) return {};
     if (quantity.kind == GateKind::output_length)
         return all_report(runs, "osl_mean_tokens") ? "osl_mean_tokens" : "";
@@ -38,7 +38,7 @@ std::string reported_key_of(const GateQuantity& quantity, const Runs& runs) {
 
 GatePolicy policy_of_summaries(const GatePolicy& policy, const std::vector<GateRun>& baseline,
                                const std::vector<GateRun>& candidate, std::vector<std::string>& notes) {
-    Runs runs;
+    RunResults runs;
     for (const auto* const side : {&baseline, &candidate})
         for (const GateRun& run : *side) runs.push_back(&run.result);
     if (runs.empty() ||
