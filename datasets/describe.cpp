@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 #include "core/statistics.h"
@@ -92,7 +93,8 @@ class Hours {
     std::vector<double> counts_;
 };
 
-/// A prefix cache of unlimited size.
+/// A prefix cache of unlimited size. It finds the first blocks of a prompt up to one that no prompt had
+/// before.
 class InfiniteCache {
   public:
     /// `jobs_in_rows`: every row of the file holds a whole job, so that the blocks of a job can be forgotten
@@ -101,26 +103,26 @@ class InfiniteCache {
 
     void add(const Row& row, std::int64_t block_tokens) {
         const std::int64_t input = row.input_tokens.value_or(0);
-        if (jobs_in_rows_ && row.scope != scope_ && row.shared_blocks == 0) seen_ = {};
+        if (jobs_in_rows_ && row.scope != scope_ && row.shared_blocks == 0) {
+            seen_ = {};
+            begun_ = {};
+        }
         scope_ = row.scope;
         const std::size_t known = fronts_.known(row, row.conversation);
-        blocks_ += static_cast<double>(row.blocks.size());
-        tokens_ += static_cast<double>(std::min(input, end_of(row.blocks.size(), block_tokens)));
-        block_hits_ += static_cast<double>(known);
-        token_hits_ += static_cast<double>(std::min(input, end_of(known, block_tokens)));
+        const std::size_t blocks = row.blocks.size();
+        if (blocks == 0) return;
         // Blocks that are forgotten with their job need no names that differ from those of other jobs.
         const bool own_names = jobs_in_rows_ && row.shared_blocks == 0;
-        std::vector<std::uint64_t> names;
-        names.reserve(row.blocks.size() - known);
-        for (std::size_t i = known; i < row.blocks.size(); ++i) {
-            names.push_back(own_names ? row.blocks[i] : name_of_block(row, i));
-            if (!seen_.contains(names.back())) continue;
-            const std::int64_t left = input - end_of(i, block_tokens);
-            ++block_hits_;
-            token_hits_ += static_cast<double>(std::clamp<std::int64_t>(left, 0, block_tokens));
-        }
-        // Blocks of one prompt do not hit each other.
-        seen_.insert(names.begin(), names.end());
+        const auto name = [&](std::size_t i) { return own_names ? row.blocks[i] : name_of_block(row, i); };
+        std::size_t hits = known;
+        while (hits < blocks && seen_.contains(name(hits))) ++hits;
+        blocks_ += static_cast<double>(blocks);
+        tokens_ += static_cast<double>(std::min(input, end_of(blocks, block_tokens)));
+        block_hits_ += static_cast<double>(hits);
+        token_hits_ += static_cast<double>(std::min(input, tokens_of(hits, name, block_tokens)));
+        for (std::size_t i = known; i < blocks; ++i) seen_.insert(name(i));
+        if (hits > 0 && hits < blocks) begun_.erase(name(hits - 1));
+        note_end(name(blocks - 1), hits < blocks, input - end_of(blocks - 1, block_tokens), block_tokens);
     }
     void describe(FileDescription& description) const {
         if (blocks_ == 0) return;
@@ -129,10 +131,28 @@ class InfiniteCache {
     }
 
   private:
+    /// Returns the tokens that are known of the first `hits` blocks.
+    std::int64_t tokens_of(std::size_t hits, const auto& name, std::int64_t block_tokens) const {
+        if (hits == 0) return 0;
+        const auto last = begun_.find(name(hits - 1));
+        return end_of(hits - 1, block_tokens) + (last == begun_.end() ? block_tokens : last->second);
+    }
+    /// Notes how far the last block of a prompt goes, which no prompt may have had whole.
+    void note_end(std::uint64_t last, bool is_new, std::int64_t tokens, std::int64_t block_tokens) {
+        if (tokens >= block_tokens) {
+            begun_.erase(last);
+        } else if (is_new) {
+            begun_[last] = std::max<std::int64_t>(tokens, 0);
+        } else if (const auto known = begun_.find(last); known != begun_.end()) {
+            known->second = std::max(known->second, tokens);
+        }
+    }
+
     bool jobs_in_rows_;
     std::uint64_t scope_ = 0;
     Fronts<std::string> fronts_;
     SeenBlocks seen_;
+    std::unordered_map<std::uint64_t, std::int64_t> begun_;  ///< block → its tokens, if it was never whole
     double blocks_ = 0;
     double tokens_ = 0;
     double block_hits_ = 0;

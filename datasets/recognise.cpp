@@ -39,6 +39,9 @@ struct Sign {
 constexpr std::string_view kNoWaits =
     "it states no waits and no lengths of answers; write JSON lines with \"messages\", \"conversation\" and "
     "\"output_tokens\" of it";
+constexpr std::string_view kMessageByMessage =
+    "each line is a message or an event; write a JSON line for each request of the model, with \"messages\", "
+    "\"conversation\", \"output_tokens\" and \"delay_s\"";
 constexpr std::string_view kTwoTexts =
     "a prompt is in two fields; join them: jq -c 'if type == \"array\" then .[] else . end | {prompt: "
     "(.instruction + \"\\n\\n\" + (.input // .context // \"\"))}' FILE > prompts.jsonl";
@@ -100,6 +103,10 @@ constexpr std::array kSigns = {
     Sign{{"session_id", "message_mode"}, "mooncake_session"},
     Sign{{"session_id", "messages", "timestamp"}, "mooncake_session"},
     Sign{{"session_id", "turns"}, "dag_jsonl"},
+    Sign{{"parentUuid", "sessionId"}, "Claude Code's sessions", {}, kMessageByMessage},
+    Sign{{"leafUuid", "summary"}, "Claude Code's sessions", {}, kMessageByMessage},
+    Sign{{"timestamp", "type", "payload"}, "Codex's sessions", {}, kMessageByMessage},
+    Sign{{"trajectory"}, "SWE-agent's trajectories", {}, kNoWaits},
     Sign{{"conversation_id", "role"}, "mlperf_agentic"},
     Sign{{"_type"}, "mlperf_agentic", {"messages", "prompt"}},
     Sign{{"input_length"}, "mooncake", {"messages", "prompt"}},
@@ -214,11 +221,14 @@ std::string column_advice(std::string_view text) {
             found.emplace(ours->name, shown);
         else if (!is_length(values[i]) && seconds_of_time(values[i]))
             found.emplace("timestamp", shown);
+        else if (ours != kNumberColumns.end() && ours->name == "input_tokens")
+            found.emplace("prompt", shown);
     }
-    if (!found.contains("input_tokens"))
+    const std::string prompt = found.contains("prompt") ? "prompt" : "input_tokens";
+    if (!found.contains(prompt))
         return "columns:prompt=NAME,output_tokens=NAME or, for lengths, "
                "columns:input_tokens=NAME,output_tokens=NAME,timestamp=NAME";
-    std::string advice = "columns:input_tokens=" + found["input_tokens"];
+    std::string advice = fmt::format("columns:{}={}", prompt, found[prompt]);
     for (const char* const name : {"output_tokens", "timestamp"})
         if (found.contains(name)) advice += fmt::format(",{}={}", name, found[name]);
     return advice;

@@ -56,7 +56,7 @@ ROOMS = {
         "sweep": set(),
         "micro": set(),
         "cache": {"cost"},
-        "gate": {"cost"},
+        "gate": {"cost", "sweep"},
         "model": {"cache", "micro", "sweep"},
         "sections": {"model"},
         "compare": {"model"},

@@ -200,6 +200,20 @@ bool is_of_work(const PlanField& field, const std::set<reports::Across>& across)
            (field.kind == FieldKind::load && !across.contains(reports::Across::load));
 }
 
+/// Throws UsageError if a dataset of another kind than that of the stored run is given, whose lengths would
+/// not apply to it.
+void require_dataset(const RunResult& stored, const PlanTexts& given) {
+    const auto before = stored.plan.find("dataset");
+    const auto now = given.find("dataset");
+    if (before == stored.plan.end() || now == given.end() || now->second.empty()) return;
+    const auto kind_of = [](std::string_view spec) { return spec.substr(0, spec.find(':')); };
+    if (kind_of(before->second) != kind_of(now->second.front()))
+        throw UsageError(fmt::format(
+            "--dataset {}: the baseline was measured with {}; leave --dataset out, and the candidate "
+            "gets the baseline's requests",
+            now->second.front(), before->second));
+}
+
 /// Returns the plan of the options `given`, and of those of a stored run for the rest of the work. Prints the
 /// latter unless `quiet`. Throws UsageError if the options that are given ask for other work.
 LoadPlan with_work_of(const RunResult& stored, const PlanTexts& given,
@@ -210,6 +224,7 @@ LoadPlan with_work_of(const RunResult& stored, const PlanTexts& given,
         const bool is_given = given.contains(name) || (name == "arrivals" && given.contains("request_rate"));
         if (field != nullptr && is_of_work(*field, across) && !is_given) taken.emplace(name, value);
     }
+    require_dataset(stored, given);
     PlanTexts texts = paretoken::texts_of(taken);
     texts.insert(given.begin(), given.end());
     const LoadPlan asked = plan_of(texts);
@@ -276,6 +291,7 @@ void print_dry_run(const GatePlan& plan) {
 void create_baseline(const GateCommand& command, const GatePlan& plan, const experiments::Access& access,
                      const fs::path& directory, ConsoleWatcher& watcher, const std::stop_token& stop) {
     const std::string& name = command.baseline.front();
+    reports::BaselineStore(command.store).require_writable();
     const auto runs = experiments::measure_baseline(plan, access, directory,
                                                     {this_invocation(), watcher, stop}, command.runs);
     reports::BaselineStore(command.store).save(name, runs, false);
@@ -393,7 +409,8 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
                    "Limit that every run of the candidate must certify: ttft_p95:800 (ms), or in quotes "
                    "'ttft_p95<800ms'; may be repeated");
     sub.add_option("--across", command.across,
-                   "Allowed differences between the sides, separated by commas: model, hardware, load, host");
+                   "Allowed differences between the sides, separated by commas: model, hardware, load, host")
+        ->join(',');
     sub.add_option("--max-pairs", command.max_pairs,
                    "Largest number of pairs of runs, or of runs of the candidate beside a stored "
                    "baseline; at least 3 [16]");

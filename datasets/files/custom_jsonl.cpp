@@ -178,10 +178,10 @@ Row read_custom_row(std::string_view text, const std::string&, const RowPlace& p
         row.input_tokens = static_cast<std::int64_t>(ids->size());
     const auto* messages = std::get_if<Messages>(&*row.prompt);
     if (messages != nullptr && messages->back().role == "assistant" && messages->back().fields.empty())
-        row.remark =
+        row.remarks.emplace_back(
             "end with a message of the assistant, which is sent as the end of the prompt; leave it out if "
             "the "
-            "server shall write it";
+            "server shall write it");
     row.unknown_fields = unknown_fields_in(object, row, kFields);
     std::erase(row.unknown_fields, prompt_name_in(object));
     const auto has = [&](const char* name) {

@@ -66,8 +66,8 @@ struct Row {
     /// empty if it holds one. One of a trace with 0 input tokens or 0 output tokens holds none either.
     std::string_view unusable = {};
     std::vector<std::string_view> left_out = {};  ///< such reasons for what the row does not even list
-    /// What the user should know of the row, as a continuation of "rows "; empty if there is nothing.
-    std::string_view remark = {};
+    std::vector<std::string_view> remarks =
+        {};  ///< what to know of the row, each as a continuation of "rows "
     std::optional<std::int64_t> stated_number = {};  ///< its number in its conversation, only for remarks
     std::vector<std::string> unknown_fields = {};    ///< names of fields that have no effect
 

@@ -68,7 +68,7 @@ void RowNotes::add(const Row& row, const RowPlace& place) {
             if (!turn.unusable.empty()) count(turns_, turn.unusable, place);
     }
     for (const std::string_view reason : row.left_out) count(turns_, reason, place);
-    if (!row.remark.empty()) count(remarks_, row.remark, place);
+    add_remarks(row.remarks, place);
     const double pause = longest_pause_s(row);
     if (pause > kLongPause) count(remarks_, kPauses, place);
     longest_pause_s_ = std::max(longest_pause_s_, pause);

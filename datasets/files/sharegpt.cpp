@@ -89,6 +89,8 @@ Row read_sharegpt_row(std::string_view text, const RowPlace& place, bool own_len
         }
     }
     if (row.prompt) row.unusable = {};
+    for (const char* const key : {"image", "images", "video", "videos", "audio"})
+        if (simdjson::dom::element value; !object[key].get(value)) row.unknown_fields.emplace_back(key);
     return row;
 }
 
@@ -105,7 +107,8 @@ RowFormat sharegpt_format(const Spec& spec) {
             .read = [own_lengths = !spec.fields.contains("osl")](
                         std::string_view text, const std::string&,
                         const RowPlace& place) { return read_sharegpt_row(text, place, own_lengths); },
-            .most_turns = static_cast<std::uint32_t>(turns)};
+            .most_turns = static_cast<std::uint32_t>(turns),
+            .known_fields = "conversations"};
 }
 
 std::unique_ptr<Dataset> make_sharegpt(const DatasetOptions& options) {

@@ -22,7 +22,7 @@ Row read_azure(std::string_view text, const std::string& header, const RowPlace&
     row.output_tokens = csv_tokens(text, header, "GeneratedTokens", place, 0);
     constexpr std::string_view kImages = "NumImages";
     if (header.find(kImages) != std::string::npos && csv_tokens(text, header, kImages, place, 0) > 0)
-        row.remark = "have images, which are not sent: their prompts are texts of as many tokens";
+        row.remarks = {"have images, which are not sent: their prompts are texts of as many tokens"};
     return row;
 }
 
@@ -39,8 +39,12 @@ Row read_log(std::string_view text, const std::string&, const RowPlace& place) {
     Row row;
     row.input_tokens = needed_tokens_in(object, "prompt_tokens", place);
     row.output_tokens = needed_tokens_in(object, "completion_tokens", place);
-    row.at_s = time_in(object, "at", seconds_of_number, place);
-    if (!row.at_s) place.refuse("\"at\" is missing");
+    for (const std::string_view name : {"at", "timestamp", "startTime", "created"})
+        if (!row.at_s) row.at_s = time_in(object, name, seconds_of_number, place);
+    if (!row.at_s)
+        place.refuse(
+            "\"at\" (or \"timestamp\", \"startTime\" or \"created\") is missing; without times, "
+            "--dataset columns:input_tokens=prompt_tokens,output_tokens=completion_tokens reads it");
     return row;
 }
 

@@ -78,6 +78,25 @@ TEST(Description, CountsTheTokensOfAHitOnlyAsFarAsThePromptGoes) {
     EXPECT_DOUBLE_EQ(d.token_hits.value_or(0), (600.0 + 512) / 2000);
 }
 
+TEST(Description, CountsNoBlockBehindAnotherBeginningAsAHit) {
+    const FileDescription d = described(
+        "{\"timestamp\":0,\"input_length\":1024,\"output_length\":1,\"hash_ids\":[100,7]}\n"
+        "{\"timestamp\":1,\"input_length\":1024,\"output_length\":1,\"hash_ids\":[101,7]}\n"
+        "{\"timestamp\":2,\"input_length\":1024,\"output_length\":1,\"hash_ids\":[102,7]}\n");
+    EXPECT_EQ(d.block_hits, 0);
+    EXPECT_EQ(d.token_hits, 0);
+}
+
+TEST(Description, KnowsABlockOnlyAsFarAsAPromptHadIt) {
+    // The first prompt has 188 tokens of its second block, the second prompt has all of them.
+    const FileDescription d = described(
+        "{\"timestamp\":0,\"input_length\":700,\"output_length\":1,\"hash_ids\":[1,2]}\n"
+        "{\"timestamp\":1,\"input_length\":1500,\"output_length\":1,\"hash_ids\":[1,2,3]}\n"
+        "{\"timestamp\":2,\"input_length\":1536,\"output_length\":1,\"hash_ids\":[1,2,3]}\n"
+        "{\"timestamp\":3,\"input_length\":1536,\"output_length\":1,\"hash_ids\":[1,2,3]}\n");
+    EXPECT_DOUBLE_EQ(d.token_hits.value_or(0), (700.0 + 1500 + 1536) / (700 + 1500 + 1536 + 1536));
+}
+
 TEST(Description, HasLengthsRatesAndTheContextThatIsNeeded) {
     std::string rows = "Timestamp,Model,Request tokens,Response tokens\n";
     for (int i = 0; i < 100; ++i) rows += fmt::format("{},m,{},{}\n", i < 90 ? i : 90, i + 1, 50);

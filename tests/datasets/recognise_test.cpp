@@ -33,7 +33,10 @@ TEST(Recognise, proposes_columns_of_lengths_where_the_values_are_numbers) {
                 HasSubstr("--dataset columns:input_tokens=in_tok,output_tokens=out_tok,timestamp=when,"));
     EXPECT_THAT(said_of("PromptTokens;GeneratedTokens\n500;20\n"),
                 HasSubstr("columns:input_tokens=PromptTokens,output_tokens=GeneratedTokens,"));
-    EXPECT_THAT(said_of("prompts,outputs\nhello,5\n"), HasSubstr("columns:prompt=NAME,output_tokens=NAME"));
+    EXPECT_THAT(said_of("prompts,outputs\nhello,5\n"),
+                HasSubstr("columns:prompt=prompts,output_tokens=outputs,"));
+    EXPECT_THAT(said_of("prompt,prompt_tokens_count,output_tokens_count\nhello,12,7\n"),
+                HasSubstr("columns:prompt=prompt,output_tokens=output_tokens_count,"));
 }
 
 TEST(Recognise, says_what_to_write_of_known_forms_that_are_not_read) {
@@ -46,6 +49,12 @@ TEST(Recognise, says_what_to_write_of_known_forms_that_are_not_read) {
     EXPECT_THAT(said_of(R"({"instruction": "a", "context": "b", "response": "c"})"),
                 HasSubstr("{prompt: (.instruction"));
     EXPECT_THAT(said_of(R"({"prefix": "a", "prompt_0": "b", "prompt_1": "c"})"), HasSubstr("{conversation:"));
+    EXPECT_THAT(said_of(R"({"type": "user", "uuid": "1", "parentUuid": null, "sessionId": "s"})"),
+                AllOf(HasSubstr("Claude Code's sessions"), HasSubstr("\"delay_s\"")));
+    EXPECT_THAT(said_of(R"({"timestamp": "t", "type": "session_meta", "payload": {"id": "s"}})"),
+                HasSubstr("Codex's sessions"));
+    EXPECT_THAT(said_of(R"({"environment": "e", "trajectory": [], "history": []})"),
+                HasSubstr("SWE-agent's"));
     EXPECT_EQ(said_of(R"({"instruction": "a", "response": "c"})"), "custom");
     EXPECT_EQ(said_of(R"({"text_input": "a"})"), "custom");
     EXPECT_EQ(said_of(R"({"conversation_id": "1", "conversation": [{"role": "user", "content": "a"}]})"),

@@ -252,6 +252,19 @@ TEST(TokenTraces, TablesMayHaveSemicolonsAndEmptyFields) {
                 ElementsAre(HasSubstr("1 of 3 rows (33.3 %) left out, for they have 0 tokens")));
 }
 
+TEST(Log, HasTheTimesOfSeveralProgramsNames) {
+    for (const char* const name : {"at", "timestamp", "startTime", "created"}) {
+        const auto log = dataset_of(
+            "log",
+            fmt::format(R"({{"{0}": "2026-01-01T00:00:00.5Z", "prompt_tokens": 10, "completion_tokens": 5}}
+{{"{0}": "2026-01-01T00:00:02Z", "prompt_tokens": 10, "completion_tokens": 5}})",
+                        name));
+        EXPECT_EQ(log->recorded_time(1), std::chrono::milliseconds(1500)) << name;
+    }
+    EXPECT_THAT(refusal_of("log", R"({"prompt_tokens": 10, "completion_tokens": 5})"),
+                HasSubstr("--dataset columns:input_tokens=prompt_tokens"));
+}
+
 TEST(ShareGpt, SpeakersMayHaveRolesAndOtherSpellings) {
     const auto dataset = dataset_of(
         "sharegpt",
@@ -329,6 +342,13 @@ TEST(ShareGpt, WantsAnswersAsLongAsTheRecordedOnes) {
     EXPECT_EQ(dataset->follow_up(0, 1, {.prompt = opening.prompt, .reply = "live"}).wanted_output_tokens, 1);
     EXPECT_EQ(dataset->request(1).wanted_output_tokens, 128);
     EXPECT_EQ(dataset->mean_output_tokens(), (300 + 1 + 128) / 3.0);
+}
+
+TEST(ShareGpt, SaysThatImagesAreNotSent) {
+    EXPECT_THAT(dataset_of("sharegpt", R"([{"conversations": [{"from": "human", "value": "<image> What?"}],
+                                            "image": "a.jpg"}])")
+                    ->notes(),
+                ElementsAre(AllOf(HasSubstr("have no effect"), HasSubstr("\"image\""))));
 }
 
 TEST(ShareGpt, HasAsManyTurnsOfAConversationAsAreWanted) {

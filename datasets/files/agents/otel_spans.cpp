@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/text/letter_case.h"
 #include "datasets/files/csv_row.h"
 #include "datasets/files/json_row.h"
 
@@ -41,13 +42,15 @@ struct Chat {
     std::set<std::string> said = {};     ///< texts of the assistant's messages in its prompt
     std::vector<std::size_t> after = {};
     double tool_s = 0;
+    bool parts_left_out = false;
 };
 
 struct Session {
     std::vector<Span> spans = {};
     std::map<std::string, std::size_t> by_id = {};
-    std::vector<Chat> chats = {};                 ///< by their starts
-    std::size_t by_time = 0;                      ///< chats that only their times connect with others
+    std::vector<Chat> chats = {};  ///< by their starts
+    std::size_t by_time = 0;       ///< chats that only their times connect with others
+    bool parts_left_out = false;   ///< whether a prompt has parts that are neither texts nor tool calls
     std::vector<std::string_view> left_out = {};  ///< reasons for chats that are left out
 };
 
@@ -109,11 +112,12 @@ std::string json_string_of(const dom::element& object, std::string_view key) {
 }
 
 /// A message in parts, as the semantic conventions write it, in the form that servers accept. Results of
-/// tools become messages of their own.
-void add_message_of_parts(Messages& messages, const std::string& role, const dom::array& parts) {
+/// tools become messages of their own. Returns whether a part of another kind was left out.
+bool add_message_of_parts(Messages& messages, const std::string& role, const dom::array& parts) {
     Message message{.role = role};
     std::string calls;
     bool has_text = false;
+    bool left_out = false;
     for (const dom::element part : parts) {
         const std::string type = string_in(part, "type");
         if (type == "text") {
@@ -129,24 +133,31 @@ void add_message_of_parts(Messages& messages, const std::string& role, const dom
             messages.push_back({.role = "tool",
                                 .content = text_or_json(part, newer ? "response" : "result"),
                                 .fields = "\"tool_call_id\":" + json_string_of(part, "id")});
+        } else {
+            left_out = true;
         }
     }
     if (!calls.empty()) message.fields = fmt::format("\"tool_calls\":[{}]", calls);
     if (!calls.empty() && !has_text) message.parts = "null";
     if (has_text || !calls.empty()) messages.push_back(std::move(message));
+    return left_out;
 }
 
 /// The messages of a list, in the conventions' form or in OpenAI's.
-Messages messages_of_list(const dom::array& list, const RowPlace& place) {
-    Messages messages;
+struct ListedMessages {
+    Messages messages = {};
+    bool parts_left_out = false;
+};
+ListedMessages messages_of_list(const dom::array& list, const RowPlace& place) {
+    ListedMessages found;
     for (const dom::element element : list) {
         dom::array parts;
-        if (!element["parts"].get(parts))
-            add_message_of_parts(messages, string_in(element, "role"), parts);
-        else
-            messages.push_back(message_in(element, place));
+        if (element["parts"].get(parts))
+            found.messages.push_back(message_in(element, place));
+        else if (add_message_of_parts(found.messages, string_in(element, "role"), parts))
+            found.parts_left_out = true;
     }
-    return messages;
+    return found;
 }
 
 /// The ids of tool calls (or, for messages of tools, of the calls that they answer) in a message's fields.
@@ -178,20 +189,41 @@ std::optional<std::int64_t> first_tokens_in(const dom::element& object,
     return {};
 }
 
+/// Refuses a chat whose messages do not stand where the conventions of today want them.
+[[noreturn]] void refuse_contents(const dom::element& attributes, const RowPlace& place) {
+    constexpr std::string_view kWanted = "write them as a list in \"gen_ai.input.messages\"";
+    if (attributes.is_array())
+        place.refuse("\"attributes\" of a span is OTLP's list of keys and values; write an object of them");
+    for (const std::string_view key : {"gen_ai.prompt.0.role", "gen_ai.prompt.0.content",
+                                       "llm.input_messages.0.message.role", "llm.prompts.0.content"})
+        if (dom::element value; !attributes[key].get(value))
+            place.refuse(
+                fmt::format("a chat span has its messages in attributes such as \"{}\"; {}", key, kWanted));
+    place.refuse("a chat span lacks \"gen_ai.input.messages\"; its exporter must record contents");
+}
+
 Chat chat_of(const dom::element& attributes, std::size_t span, const RowPlace& place) {
     Nested nested(place);
     Chat chat{.span = span};
     const auto input = nested.list(attributes, "gen_ai.input.messages");
-    if (!input)
-        place.refuse("a chat span lacks \"gen_ai.input.messages\"; its exporter must record contents");
-    Messages prompt = messages_of_list(*input, place);
+    if (!input) refuse_contents(attributes, place);
+    ListedMessages listed = messages_of_list(*input, place);
+    chat.parts_left_out = listed.parts_left_out;
+    Messages prompt = std::move(listed.messages);
     if (prompt.empty()) place.refuse("\"gen_ai.input.messages\" of a chat span is empty");
+    if (const auto system = nested.list(attributes, "gen_ai.system_instructions")) {
+        Messages instructions;
+        chat.parts_left_out |= add_message_of_parts(instructions, "system", *system);
+        prompt.insert(prompt.begin(), instructions.begin(), instructions.end());
+    } else if (std::string text = string_in(attributes, "gen_ai.system_instructions"); !text.empty()) {
+        prompt.insert(prompt.begin(), Message{"system", std::move(text)});
+    }
     for (const Message& message : prompt) {
         if (message.role == "tool") collect_ids(message.fields, "tool_call_id", chat.results);
         if (message.role == "assistant" && !message.content.empty()) chat.said.insert(message.content);
     }
     if (const auto output = output_in(nested, attributes))
-        for (const Message& message : messages_of_list(*output, place)) {
+        for (const Message& message : messages_of_list(*output, place).messages) {
             collect_ids(message.fields, "tool_calls", chat.calls);
             chat.answer += message.content;
         }
@@ -209,15 +241,31 @@ Chat chat_of(const dom::element& attributes, std::size_t span, const RowPlace& p
 }
 
 double seconds_in(const dom::element& span, std::string_view key, const RowPlace& place) {
-    const auto time = seconds_of_time(string_in(span, key));
+    const auto time = seconds_of_time(text_or_json(span, key));
     if (!time) place.refuse(fmt::format("\"{}\" of a span is no time such as 2026-08-01T10:00:00Z", key));
     return *time;
 }
 
+/// Returns whether a span's status is an error, as OpenTelemetry's exporters write it: 2, "ERROR" or
+/// "STATUS_CODE_ERROR", by itself or in an object.
 bool has_failed(const dom::element& span) {
-    constexpr std::int64_t kError = 2;  // of OpenTelemetry's status codes
-    std::int64_t code = 0;
-    return !span["status"]["code"].get(code) && code == kError;
+    dom::element status;
+    if (span["status"].get(status)) return false;
+    for (const char* const key : {"code", "status_code"})
+        if (dom::element code; status.is_object() && !status[key].get(code)) {
+            status = code;
+            break;
+        }
+    std::string_view name;
+    std::int64_t number = 0;
+    constexpr std::int64_t kError = 2;
+    if (!status.get(name)) return lower_case(name).ends_with("error");
+    return !status.get(number) && number == kError;
+}
+
+/// Returns whether an operation of the conventions asks a model for text.
+bool asks_for_text(std::string_view operation) {
+    return operation == "chat" || operation == "generate_content" || operation == "text_completion";
 }
 
 /// The spans around a span, the innermost first. A circle of parents ends the list.
@@ -244,7 +292,7 @@ Session session_of(const dom::element& object, const RowPlace& place) {
                  .start = seconds_in(span, "start_time", place),
                  .end = seconds_in(span, "end_time", place)};
         one.is_chat =
-            operation == "chat" || (operation.empty() && string_in(span, "name").starts_with("chat "));
+            asks_for_text(operation) || (operation.empty() && string_in(span, "name").starts_with("chat "));
         if (has_attributes) one.call = string_in(attributes, "gen_ai.tool.call.id");
         if (one.id.empty()) place.refuse("a span lacks \"span_id\"");
         const std::string_view why_not = session.by_id.contains(one.id)
@@ -257,6 +305,7 @@ Session session_of(const dom::element& object, const RowPlace& place) {
         if (!session.by_id.emplace(one.id, session.spans.size()).second) continue;
         if (one.is_chat && why_not.empty())
             session.chats.push_back(chat_of(attributes, session.spans.size(), place));
+        if (!session.chats.empty()) session.parts_left_out |= session.chats.back().parts_left_out;
         session.spans.push_back(std::move(one));
     }
     for (Chat& chat : session.chats) chat.around = around(session, chat.span);
@@ -386,10 +435,13 @@ Row row_of(Session& session, const std::string& name) {
         first.further.push_back(std::move(session.chats[b].row));
     first.left_out = std::move(session.left_out);
     if (session.by_time > 0)
-        first.remark =
+        first.remarks.emplace_back(
             "have chats that no tool call, answer or span connects with others: they follow the chat that "
-            "ended last "
-            "before them";
+            "ended last before them");
+    if (session.parts_left_out)
+        first.remarks.emplace_back(
+            "have parts of messages that are neither texts nor tool calls, such as images or reasoning, and "
+            "that are not sent");
     return first;
 }
 

@@ -282,9 +282,9 @@ Row row_of(WekaJob& job, const std::string& id, std::int64_t block_tokens, bool 
     for (std::size_t at = 1; at < job.turns.size(); ++at)
         first.further.push_back(std::move(job.turns[at].row));
     if (job.inferred)
-        first.remark =
+        first.remarks = {
             "state no sub-agents, but their requests overlap: agents were told apart by the beginnings of "
-            "their prompts, and their waits by the recorded times";
+            "their prompts, and their waits by the recorded times"};
     return first;
 }
 

@@ -61,8 +61,9 @@ double shift_of_share(double share, Better better) {
 }
 
 std::string detectable_text(double shift, Better better) {
-    if (shift > std::log(10.0)) return "this data would not have shown even a tenfold change";
-    return fmt::format("this data would have shown {} % or more", number_text(percent_of(shift, better)));
+    if (shift > std::log(10.0)) return "not even a tenfold change would have been found with this data";
+    return fmt::format("only a change of {} % or more would have been found with this data",
+                       number_text(percent_of(shift, better)));
 }
 
 }  // namespace paretoken::reports

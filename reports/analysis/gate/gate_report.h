@@ -61,7 +61,7 @@ struct GateRow {
     /// as much data as this. It is counted from 0, not from `limit`. Absent for shares and absolute limits.
     std::optional<double> detectable = {};
     /// The pairs (or runs per side) that would decide, if shift and spread stay. Absent if decided, for
-    /// shares and absolute limits, in the design within_runs, and if 1000 pairs do not suffice.
+    /// absolute limits, in the design within_runs, and if 1000 pairs do not suffice.
     std::optional<std::uint64_t> pairs_to_decide = {};
 
     bool operator==(const GateRow&) const = default;

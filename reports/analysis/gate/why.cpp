@@ -14,6 +14,7 @@
 
 #include "core/result/validity.h"
 #include "core/text/number_text.h"
+#include "reports/analysis/sweep/sweep.h"
 
 namespace paretoken::reports {
 namespace {
@@ -46,6 +47,33 @@ bool is_slightly_worse(const GateRow& row) {
 bool worse(std::span<const GateRow> rows, std::string_view name) {
     const GateRow* const row = row_named(rows, name);
     return row != nullptr && is_worse(*row);
+}
+
+/// Whether a row has no value, or not in every run, because its percentile falls among failed requests. It
+/// then says nothing about the speed.
+bool lies_among_failures(const GateRow& row) {
+    return !row.points && !row.shift && !is_limit(row) && row.verdict != GateVerdict::pass;
+}
+
+/// The row of failed requests, if more requests fail than before and a row fails because of that.
+const GateRow* failures_that_fail(std::span<const GateRow> rows) {
+    const GateRow* const failures = row_named(rows, "failures");
+    if (failures == nullptr || failures->shift.value_or(0) <= 0) return nullptr;
+    const bool others = std::ranges::any_of(rows, [](const GateRow& row) {
+        return row.verdict == GateVerdict::fail && lies_among_failures(row);
+    });
+    return is_worse(*failures) || others ? failures : nullptr;
+}
+
+/// The failures of the candidate's runs by their outcomes, with an example of each.
+std::string failures_of(const std::vector<GateRun>& runs) {
+    Counts all;
+    for (const GateRun& run : runs) {
+        for (const auto& [outcome, count] : run.result.counts.by_outcome) all.by_outcome[outcome] += count;
+        all.example_errors.insert(run.result.counts.example_errors.begin(),
+                                  run.result.counts.example_errors.end());
+    }
+    return failures_text(all);
 }
 
 /// What the gate found about several metrics of one kind.
@@ -329,9 +357,9 @@ std::string explained_reason(std::span<const GateRow> rows, const GateInput& inp
 }
 
 std::string other_reason(std::span<const GateRow> rows, const GateInput& input) {
-    if (worse(rows, "failures"))
-        return "More requests fail than before: run.json has the outcomes, and the server's log has the "
-               "reasons.";
+    if (failures_that_fail(rows) != nullptr)
+        return fmt::format("More requests fail than before ({}). The server's log may have the reasons.",
+                           failures_of(input.candidate));
     if (worse(rows, "quality") || worse(rows, "repeated_answers") || worse(rows, "empty_answers"))
         return "The answers are worse, whatever their speed: compare the formats of weights and KV cache, "
                "the kernels, the chat template and the sampling. probe.jsonl and answers.jsonl in the runs "
@@ -339,7 +367,8 @@ std::string other_reason(std::span<const GateRow> rows, const GateInput& input) 
     if (worse(rows, "output_length") || worse(rows, "finish_reasons"))
         return "Answers end at different places: the chat template, the end-of-text token, or the model is "
                "not the same.";
-    if (worse(rows, "stall_p95")) {
+    if (const GateRow* const stall = row_named(rows, "stall_p95");
+        stall != nullptr && is_worse(*stall) && !lies_among_failures(*stall)) {
         const std::string hits = lost_hits(input);
         return fmt::format("The longest gaps between tokens are worse, but {}: {}.", latency_predicates(rows),
                            !hits.empty() ? hits
@@ -395,7 +424,7 @@ std::string failed_headline(const GateReport& report) {
     std::size_t failed = 0;
     const GateRow* first = nullptr;  // a policy begins with what matters most
     const GateRow* worst = nullptr;  // of the others, beside its tolerance
-    bool among_failures = false;
+    std::size_t among_failures = 0;
     for (const GateRow& row : report.rows) {
         if (row.verdict != GateVerdict::fail) continue;
         ++failed;
@@ -404,19 +433,23 @@ std::string failed_headline(const GateReport& report) {
         else if (row.shift && row.limit > 0 &&
                  (worst == nullptr || *row.shift / row.limit > *worst->shift / worst->limit))
             worst = &row;
-        among_failures = among_failures || (!row.shift && !is_limit(row));
+        among_failures += lies_among_failures(row) ? 1 : 0;
     }
     if (first == nullptr) return "FAIL";
-    if (const GateRow* const failures = row_named(report.rows, "failures");
-        failures != nullptr && failures->verdict == GateVerdict::fail && among_failures) {
-        first = failures;  // the percentile lies among them
+    const GateRow* const failures = among_failures > 0 ? failures_that_fail(report.rows) : nullptr;
+    if (failures != nullptr) {
+        first = failures;  // which explain the percentiles
         worst = nullptr;
     }
     std::string text = fmt::format("FAIL: {}: {}", first->title, change_text(*first));
-    if (failed > 1)
-        text += fmt::format("; {} more {} failed", failed - 1, failed == 2 ? "metric has" : "metrics have");
+    if (failures != nullptr)
+        text += fmt::format(" ({}); the percentiles of {} other {} fall among the failed requests",
+                            failures->reason, among_failures, among_failures == 1 ? "metric" : "metrics");
+    else if (failed > 1)
+        text += fmt::format("; {} other {} failed too", failed - 1, failed == 2 ? "metric" : "metrics");
     if (worst != nullptr)
-        text += fmt::format(", and {} most: {}", worst->title, amount_text(*worst, *worst->shift));
+        text +=
+            fmt::format("; the worst of them is {}: {}", worst->title, amount_text(*worst, *worst->shift));
     return fmt::format("{}.{} {}", text, better_text(report.rows), advice_on(report.rows));
 }
 
@@ -431,26 +464,33 @@ double least_change(const GateRow& row) {
 /// the metric that could be the worst.
 std::string shown_text(const GateReport& report) {
     constexpr std::size_t kMostNamed = 3;
+    constexpr double kProbably = 0.05;  // probability of as many failures by chance
     std::vector<const GateRow*> worse;
+    std::vector<const GateRow*> probably;  // shares, which have no interval
     const GateRow* widest = nullptr;
     std::size_t undecided = 0;
     for (const GateRow& row : report.rows) {
         if (!is_undecided(row)) continue;
         ++undecided;
-        if (is_limit(row) || !row.shift || !row.ci95) continue;
+        if (is_limit(row) || !row.shift) continue;
+        if (row.points && *row.shift > row.limit && row.p_fail < kProbably) probably.push_back(&row);
+        if (!row.ci95) continue;
         if (least_change(row) > 0) worse.push_back(&row);
         if (widest == nullptr || row.ci95->high / row.limit > widest->ci95->high / widest->limit)
             widest = &row;
     }
     std::ranges::stable_sort(worse, std::greater{},
                              [](const GateRow* row) { return least_change(*row) / row->limit; });
+    worse.insert(worse.begin(), probably.begin(), probably.end());
     const std::string counted = fmt::format("{} of {} metrics {} undecided", undecided, report.rows.size(),
                                             undecided == 1 ? "is" : "are");
     if (worse.empty() && widest != nullptr)
         return fmt::format("{}, and none is clearly worse. The least certain one is {}: {}.", counted,
                            widest->title, change_text(*widest));
     if (worse.empty()) return counted + ".";
-    std::string text = fmt::format("{}: probably {}.", worse.front()->title, change_text(*worse.front()));
+    std::string text = fmt::format("{}: probably {}{}.", worse.front()->title,
+                                   worse.front()->points ? "worse, " : "", change_text(*worse.front()));
+    if (worse.front()->points) text.insert(text.size() - 1, fmt::format(" ({})", worse.front()->reason));
     for (std::size_t i = 1; i < std::min(worse.size(), kMostNamed); ++i)
         text += fmt::format("{}{} ({})", i == 1 ? " Probably worse, too: " : ", ", worse[i]->title,
                             amount_text(*worse[i], *worse[i]->shift));
@@ -483,8 +523,14 @@ std::string missing_text(const GateReport& report) {
     std::uint64_t pairs = 0;
     std::vector<std::string> unnumbered;  // undecided metrics without a number of pairs
     std::size_t numbered = 0;
+    std::size_t among_failures = 0;
     for (const GateRow& row : report.rows) {
         if (!is_undecided(row) || is_limit(row)) continue;
+        if (const GateRow* const failures = row_named(report.rows, "failures");
+            lies_among_failures(row) && failures != nullptr && failures->shift.value_or(0) > 0) {
+            ++among_failures;
+            continue;
+        }
         if (!row.pairs_to_decide) {
             unnumbered.push_back(row.title);
             continue;
@@ -494,12 +540,20 @@ std::string missing_text(const GateReport& report) {
     }
     const bool stored = report.design == GateDesign::stored;
     const std::string_view counted = stored ? "runs of the candidate" : "pairs";
+    const std::string unknown =
+        among_failures == 0 ? ""
+                            : fmt::format(
+                                  " The percentiles of {} {} fall among the failed requests of a run: find "
+                                  "out why requests fail.",
+                                  among_failures, among_failures == 1 ? "metric" : "metrics");
     if (unnumbered.empty())
-        return fmt::format("About {} {} would decide (--max-pairs {}).", pairs, counted, pairs);
+        return numbered == 0 ? unknown.substr(unknown.empty() ? 0 : 1)
+                             : fmt::format("About {} {} would decide{} (--max-pairs {}).{}", pairs, counted,
+                                           among_failures == 0 ? "" : " the others", pairs, unknown);
     constexpr std::size_t kMostNamed = 3;
     const std::size_t without = unnumbered.size();
     unnumbered.resize(std::min(without, kMostNamed));
-    std::string names = fmt::format("{}", fmt::join(unnumbered, ", "));
+    std::string names = fmt::format("{}", fmt::join(unnumbered, "; "));
     if (without > kMostNamed) names += fmt::format(" and {} more", without - kMostNamed);
     const std::string_view these = without == 1 ? "this metric" : "these metrics";
     std::string text = stored ? fmt::format(
@@ -514,7 +568,7 @@ std::string missing_text(const GateReport& report) {
     if (numbered > 0)
         text += fmt::format(" About {} {} would decide the other undecided {}.", pairs, counted,
                             numbered == 1 ? "metric" : "metrics");
-    return text;
+    return text + unknown;
 }
 
 std::string undecided_headline(const GateReport& report) {
@@ -562,7 +616,8 @@ std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
     if (std::ranges::none_of(rows, failed)) return overload;
     const bool answers =
         worse(rows, "quality") || worse(rows, "repeated_answers") || worse(rows, "empty_answers");
-    if (!overload.empty() && !worse(rows, "failures") && !answers)
+    const bool more_failures = failures_that_fail(rows) != nullptr;
+    if (!overload.empty() && !more_failures && !answers)
         return fmt::format(
             "{}{}{}", overload,
             worse(rows, "output_tokens_per_s")
@@ -572,7 +627,7 @@ std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
             servers_say(input));
     std::string latency = latency_reason(rows, input);
     if (!latency.empty()) latency += servers_say(input);
-    if (worse(rows, "failures") || answers || latency.empty()) {
+    if (more_failures || answers || latency.empty()) {
         const std::string other = other_reason(rows, input);
         return latency.empty() || other.empty() ? other + latency : other + " " + latency;
     }
@@ -592,7 +647,7 @@ std::string headline_of(const GateReport& report) {
                                    report.rows.size(), better_text(report.rows));
     if (const GateRow* const nearest = nearest_to_tolerance(report.rows);
         nearest != nullptr && *nearest->shift > 0)
-        text += fmt::format(" The nearest to its tolerance is {}: {}, tolerated are {}.", nearest->title,
+        text += fmt::format(" The closest to its tolerance is {}: {} ({} is tolerated).", nearest->title,
                             amount_text(*nearest, *nearest->shift),
                             nearest->points ? tolerance_text(*nearest)
                                             : fmt::format("{:.3g} %", percent_of(*nearest, nearest->limit)));

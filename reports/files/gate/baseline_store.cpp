@@ -1,8 +1,12 @@
 #include "reports/files/gate/baseline_store.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 
 #include "core/error.h"
@@ -50,34 +54,59 @@ void require_distinct(const std::vector<GateRun>& runs) {
     for (const GateRun& run : runs) distinct.add(run.result, run.directory);
 }
 
-/// Writes the runs as the baseline in `directory`. They are written beside it first and then renamed, so that
-/// a baseline is always complete.
+/// Keeps other processes out of a store while this one changes it: it waits for them. On a file system
+/// without locks it keeps nobody out.
+class StoreLock {
+  public:
+    explicit StoreLock(const fs::path& root) {
+        std::error_code error;
+        fs::create_directories(root, error);
+        const fs::path file = root / ".lock";
+        file_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (file_ < 0) cannot("write", file, std::error_code(errno, std::generic_category()));
+        while (::flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+        }
+    }
+    ~StoreLock() { ::close(file_); }
+    StoreLock(const StoreLock&) = delete;
+    StoreLock& operator=(const StoreLock&) = delete;
+
+  private:
+    int file_;
+};
+
+/// Writes the runs as the baseline in `directory`. They are written beside it first, and take the place of
+/// the runs before by renaming, so that a baseline is always complete.
 void write_baseline(const fs::path& directory, const std::vector<GateRun>& runs) {
-    const fs::path beside = directory.parent_path() / fmt::format(".{}.new", directory.filename().string());
+    const std::string name = directory.filename().string();
+    const fs::path beside = directory.parent_path() / fmt::format(".{}.new", name);
+    const fs::path before = directory.parent_path() / fmt::format(".{}.old", name);
     std::error_code error;
-    fs::remove_all(beside, error);
+    for (const fs::path& path : {beside, before}) fs::remove_all(path, error);
     for (std::size_t i = 0; i < runs.size(); ++i)
         write_gate_run(beside / fmt::format("{:02}", i + 1), runs[i]);
-    fs::remove_all(directory, error);
+    fs::rename(directory, before, error);  // which fails if there is none
     fs::rename(beside, directory, error);
     if (error) cannot("write", directory, error);
+    fs::remove_all(before, error);
 }
 
 }  // namespace
 
 void BaselineStore::save(const std::string& name, const std::vector<fs::path>& runs, bool replace) const {
     require_name(name);
-    const fs::path directory = root_ / name;
-    if (fs::exists(directory) && !replace)
-        throw UsageError(
-            fmt::format("{} holds a baseline '{}'; --overwrite replaces it", root_.string(), name));
     const std::vector<GateRun> valid = valid_runs(runs);
     require_distinct(valid);
-    write_baseline(directory, valid);
+    const StoreLock lock(root_);
+    if (holds(name) && !replace)
+        throw UsageError(
+            fmt::format("{} holds a baseline '{}'; --overwrite replaces it", root_.string(), name));
+    write_baseline(root_ / name, valid);
 }
 
 void BaselineStore::update(const std::string& name, const std::vector<fs::path>& runs,
                            std::size_t keep) const {
+    const StoreLock lock(root_);
     const StoredBaseline stored = find(name);
     std::vector<GateRun> all;
     for (const fs::path& run : stored.runs) all.push_back(read_gate_run(run));
@@ -107,6 +136,7 @@ std::vector<StoredBaseline> BaselineStore::list() const {
         for (const auto& run : fs::directory_iterator(entry.path(), error))
             if (has_result(run.path())) found.back().runs.push_back(run.path());
         std::ranges::sort(found.back().runs);
+        if (found.back().runs.empty()) found.pop_back();
     }
     std::ranges::sort(found, {}, &StoredBaseline::name);
     return found;
@@ -129,7 +159,12 @@ bool BaselineStore::holds(const std::string& name) const {
     return std::ranges::any_of(all, [&](const StoredBaseline& b) { return b.name == name; });
 }
 
+void BaselineStore::require_writable() const {
+    const StoreLock lock(root_);
+}
+
 void BaselineStore::drop(const std::string& name) const {
+    const StoreLock lock(root_);
     std::error_code error;
     fs::remove_all(find(name).directory, error);
     if (error) cannot("remove", root_ / name, error);

@@ -16,6 +16,7 @@ struct StoredBaseline {
     std::vector<std::filesystem::path> runs;  ///< directories of its runs, in order
 };
 
+/// Several processes may change a store: each waits until the others have ended.
 class BaselineStore {
   public:
     explicit BaselineStore(std::filesystem::path root) : root_(std::move(root)) {}
@@ -29,6 +30,10 @@ class BaselineStore {
     void update(const std::string& name, const std::vector<std::filesystem::path>& runs,
                 std::size_t keep) const;
 
+    /// Throws RuntimeError if no baseline can be written.
+    void require_writable() const;
+
+    /// Returns the baselines that have runs.
     std::vector<StoredBaseline> list() const;
 
     /// The baseline with this name. Throws a UsageError that names the known baselines.

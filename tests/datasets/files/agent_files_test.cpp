@@ -345,6 +345,52 @@ TEST(AgentFiles, ChatsInsideToolsAreSubAgentsThatTheCallStartsAndTheResultJoins)
     EXPECT_THAT(otel.file.notes(), IsEmpty());
 }
 
+TEST(AgentFiles, SpansHaveSystemInstructionsAndTellOfPartsThatAreNotSent) {
+    const std::string system =
+        R"("gen_ai.system_instructions": "[{\"type\": \"text\", \"content\": \"be brief\"}]", )";
+    const Opened plain(session({span("x", "", 0, 2, system + chat({}, {}))}));
+    EXPECT_EQ(plain.file.turn(0, 0).prompt, Prompt(Messages{{"system", "be brief"}, {"user", "begin"}}));
+    EXPECT_THAT(plain.file.notes(), IsEmpty());
+    const Opened blob(session({span(
+        "x", "", 0, 2,
+        R"("gen_ai.operation.name": "generate_content", "gen_ai.input.messages": [{"role": "user", "parts": )"
+        R"([{"type": "text", "content": "see"}, {"type": "blob", "modality": "image", "content": "iVBO"}]}])")}));
+    EXPECT_EQ(blob.file.turn(0, 0).prompt, Prompt(Messages{{"user", "see"}}));
+    EXPECT_THAT(blob.file.notes(), ElementsAre(HasSubstr("neither texts nor tool calls")));
+}
+
+TEST(AgentFiles, SpansThatFailedAreLeftOutInEverySpellingOfTheirStatus) {
+    for (const char* const status :
+         {R"({"code": 2})", R"({"code": "ERROR"})", R"({"code": "STATUS_CODE_ERROR"})",
+          R"({"status_code": "ERROR", "description": "x"})", R"("ERROR")"}) {
+        const std::string failed = span("y", "", 3, 4, chat({}, {}));
+        const Opened otel(
+            session({span("x", "", 0, 2, chat({}, {})),
+                     fmt::format(R"({}, "status": {}}})", failed.substr(0, failed.size() - 1), status)}));
+        EXPECT_EQ(otel.file.jobs().graph(0)->turns.size(), 1U) << status;
+        EXPECT_THAT(otel.file.notes(), ElementsAre(HasSubstr("for they failed"))) << status;
+    }
+}
+
+TEST(AgentFiles, TimesOfSpansMayBeNumbersAndOtherFormsOfMessagesAreNamed) {
+    const auto at = [](const char* start, const char* end, const std::string& attributes) {
+        return fmt::format(R"({{"span_id": "{}", "start_time": {}, "end_time": {}, "attributes": {}}})",
+                           start, start, end, attributes);
+    };
+    const std::string attributes = "{" + chat({}, {}) + "}";
+    for (const auto& [first, second] :
+         {std::pair{at("1785578400000000000", "1785578402000000000", attributes),
+                    at("1785578405000000000", "1785578406000000000", attributes)},
+          std::pair{at("1785578400.0", "1785578402.0", attributes),
+                    at("1785578405.0", "1785578406.0", attributes)}}) {
+        const Opened otel(session({first, second}));
+        EXPECT_EQ(otel.file.jobs().graph(0)->turns[1].delay, milliseconds(3000));
+    }
+    EXPECT_THAT(refusal(session({span(
+                    "x", "", 0, 2, R"("gen_ai.operation.name": "chat", "gen_ai.prompt.0.content": "hi")")})),
+                AllOf(HasSubstr("gen_ai.prompt.0.content"), HasSubstr("gen_ai.input.messages")));
+}
+
 TEST(AgentFiles, ChatsThatNothingConnectsFollowTheOneBeforeAndThatIsSaid) {
     const Opened otel(session({span("x", "", 0, 2, chat({}, {})), span("y", "", 5, 6, chat({}, {})),
                                span("z", "", 5, 7, chat({}, {}))}));

@@ -131,6 +131,33 @@ std::optional<std::uint64_t> runs_to_decide(const MetricFinding& found, const Se
     return std::nullopt;
 }
 
+/// The number of pairs (or of runs of the candidate beside a stored baseline), above `pairs`, that would
+/// decide a share if both shares stay the same; nothing if not even many more suffice.
+std::optional<std::uint64_t> pairs_to_decide_share(const MetricFinding& found, const GateInput& input,
+                                                   std::uint64_t pairs, double tolerance,
+                                                   const Errors& errors) {
+    constexpr std::uint64_t kMostPairs = 1000;
+    const bool grows = input.design == GateDesign::pairs || input.design == GateDesign::stored;
+    if (!found.counts || !grows || pairs == 0) return std::nullopt;
+    const auto after_pairs = [&](const Failures& of, std::uint64_t n) {
+        const double times = static_cast<double>(n) / static_cast<double>(pairs);
+        return Failures{
+            .failed = static_cast<std::uint64_t>(std::lround(static_cast<double>(of.failed) * times)),
+            .requests = static_cast<std::uint64_t>(std::lround(static_cast<double>(of.requests) * times))};
+    };
+    const auto decides = [&](std::uint64_t n) {
+        const Failures after = after_pairs(found.counts->second, n);
+        const Failures before =
+            input.design == GateDesign::stored ? found.counts->first : after_pairs(found.counts->first, n);
+        return after.share() - before.share() > tolerance
+                   ? p_fails_more(before, after) <= errors.fail
+                   : share_passes(before, after, tolerance, errors.pass);
+    };
+    for (std::uint64_t n = pairs + 1; n <= kMostPairs; n += std::max<std::uint64_t>(1, n / 16))
+        if (decides(n)) return n;
+    return std::nullopt;
+}
+
 /// Fills the row with the results of a look.
 void describe(JudgedMetric& judged, const GateInput& input, const MetricFinding& found, std::uint64_t pairs,
               const Errors& errors) {
@@ -144,6 +171,9 @@ void describe(JudgedMetric& judged, const GateInput& input, const MetricFinding&
         row.candidate = after.share();
         row.shift = *row.candidate - *row.baseline;
         if (judged.quantity.better == Better::higher) row.shift = -*row.shift;
+        row.pairs_to_decide.reset();
+        if (row.verdict == GateVerdict::inconclusive)
+            row.pairs_to_decide = pairs_to_decide_share(found, input, pairs, row.limit, errors);
         return;
     }
     row.baseline = typical_value(baseline_part(input, judged.values.baseline, pairs));
@@ -189,6 +219,10 @@ bool take(const Look& look, const GateInput& input, std::vector<JudgedMetric>& j
         } else if (row.verdict == GateVerdict::inconclusive && findings[i].passes) {
             row.verdict = GateVerdict::pass;
             row.decided_at = look.pairs;
+        } else if (row.verdict == GateVerdict::pass && row.points && !findings[i].passes) {
+            // A share that has not grown passes with few requests, which says nothing about later ones.
+            row.verdict = GateVerdict::inconclusive;
+            row.decided_at = 0;
         }
         describe(judged[i], input, findings[i], look.pairs, errors);
         failed = failed || row.verdict == GateVerdict::fail;

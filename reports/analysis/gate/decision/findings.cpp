@@ -177,7 +177,8 @@ MetricFinding found_in_failures(const Failures& before, const Failures& after, d
     MetricFinding found{.reason = fmt::format("{} of {} {}, and {} of {} before", after.failed,
                                               after.requests, did, before.failed, before.requests)};
     if (difference > tolerance) found.p_fail = p_fails_more(before, after);
-    found.passes = difference <= 0 || share_upper_bound(after, beta) <= before.share() + tolerance;
+    found.passes = share_passes(before, after, tolerance, beta);
+    found.counts = {before, after};
     return found;
 }
 
@@ -238,6 +239,10 @@ MetricFinding found_in_quality(std::span<const GateRun> before, std::span<const 
 }
 
 }  // namespace
+
+bool share_passes(const Failures& before, const Failures& after, double tolerance, double beta) {
+    return after.share() <= before.share() || share_upper_bound(after, beta) <= before.share() + tolerance;
+}
 
 SessionSpread spread_of(const GateInput& input, const std::string& metric, double assumed) {
     const auto found = input.day_spread.find(metric);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/evidence/sequential.h"
@@ -22,6 +23,8 @@ struct MetricFinding {
     double p_fail = 1;
     std::optional<double> at_most = {};  ///< one-sided upper bound of the shift at this look
     bool passes = false;
+    /// For a share that must not grow: its counts in the baseline and in the candidate.
+    std::optional<std::pair<Failures, Failures>> counts = {};
     std::string reason = {};
 };
 
@@ -54,6 +57,10 @@ std::span<const T> candidate_part(const GateInput& input, const std::vector<T>& 
     const bool grows = input.design == GateDesign::pairs || input.design == GateDesign::stored;
     return std::span(of).first(grows ? static_cast<std::size_t>(pairs) : of.size());
 }
+
+/// Returns whether a share that must not grow is within its tolerance: it did not grow, or its upper bound
+/// with the error `beta` is within.
+bool share_passes(const Failures& before, const Failures& after, double tolerance, double beta);
 
 /// Compares both sides by the runs that belong to a look. The row must have its limit.
 MetricFinding found_at(const JudgedMetric& judged, const GateInput& input, const Look& look);

@@ -102,7 +102,7 @@ GateRow row_of_limit(const GateLimit& limit, const GateInput& input) {
         row.reason = fmt::format("{}, certified in {} of {} runs and missed in none", value, passed, runs);
         if (const auto times = times_enough(quantity, limit, input.candidate))
             row.reason += fmt::format(
-                "; about {} requests in each run (--num-prompts) would decide it",
+                "; at most about {} requests in each run (--num-prompts) would decide it",
                 grouped(rounded_up(*times *
                                    static_cast<double>(input.candidate.front().result.counts.requests))));
         else

@@ -3,6 +3,7 @@
 // is known.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -31,7 +32,18 @@ bool holds_asked_lengths(const Json& result) {
     return counted && of_texts && *of_texts > 0 && differ(*counted, *of_texts);
 }
 
-ForeignRequest sglang_request(const Json& result, std::size_t i, bool asked, const std::string& where) {
+/// Whether requests without an error and without a first token succeeded: the file counts as many successes.
+/// A server that sends all tokens at the end leaves these times at zero.
+bool succeeded_without_times(const Json& result) {
+    const Json& errors = at_path(result, {"errors"});
+    if (!errors.is_array()) return false;
+    const auto without_error =
+        std::ranges::count_if(errors, [](const Json& error) { return text_in(error).empty(); });
+    return count_in(result, {"completed"}) == static_cast<std::uint64_t>(without_error);
+}
+
+ForeignRequest sglang_request(const Json& result, std::size_t i, bool asked, bool without_times,
+                              const std::string& where) {
     ForeignRequest request;
     if (const auto first = number_in(result["ttfts"][i]); first && *first > 0) {
         request.chunks_s.push_back(*first);
@@ -42,7 +54,7 @@ ForeignRequest sglang_request(const Json& result, std::size_t i, bool asked, con
         request.input_tokens = listed_count(lengths[i], "input_lens", where);
     if (const Json& errors = at_path(result, {"errors"}); errors.is_array() && i < errors.size())
         request.error = text_in(errors[i]);
-    request.failed = !request.error.empty() || request.chunks_s.empty();
+    request.failed = !request.error.empty() || (request.chunks_s.empty() && !without_times);
     if (request.failed && request.error.empty())
         request.error = "the request failed; the file does not tell why";
     const auto output = listed_count(result["output_lens"][i], "output_lens", where);
@@ -103,10 +115,11 @@ ForeignRun sglang_run(const Json& result, const std::string& where) {
                                    "benchmark with --output-details",
                                    key));
     const bool asked = holds_asked_lengths(result);
+    const bool without_times = succeeded_without_times(result);
     std::vector<ForeignRequest> requests;
     double chunks = 0;
     for (std::size_t i = 0; i < result["output_lens"].size(); ++i) {
-        requests.push_back(sglang_request(result, i, asked, where));
+        requests.push_back(sglang_request(result, i, asked, without_times, where));
         if (!requests.back().failed) chunks += static_cast<double>(requests.back().chunks_s.size());
     }
     ForeignRun run = run_without_starts(sglang_load(result), {Fact::cached_tokens, Fact::server_counters},

@@ -62,7 +62,7 @@ TEST(Gate, fails_what_is_worse_and_names_it_with_its_interval_and_what_it_points
     EXPECT_THAT(report.headline, HasSubstr("FAIL"));
     EXPECT_THAT(report.headline, HasSubstr("Output tokens: 9"));  // 1 − 1 ÷ 1.1 = 9.1 %
     EXPECT_THAT(report.headline, HasSubstr("% worse"));
-    EXPECT_THAT(report.headline, HasSubstr("and Inter-token latency, p50 most: 1"));
+    EXPECT_THAT(report.headline, HasSubstr("; the worst of them is Inter-token latency, p50: 1"));
     EXPECT_THAT(report.why, HasSubstr("ITL is worse and TTFT is not"));
 }
 
@@ -72,7 +72,7 @@ TEST(Gate, counts_lower_throughput_and_higher_latency_as_worse_and_the_opposite_
     EXPECT_LT(row(report, "output_tokens_per_s").shift.value(), 0);
     EXPECT_LT(row(report, "ttft_p50").shift.value(), 0);
     EXPECT_THAT(report.headline, HasSubstr("Better: Output tokens ("));
-    EXPECT_THAT(report.headline, HasSubstr("The nearest to its tolerance is "));
+    EXPECT_THAT(report.headline, HasSubstr("The closest to its tolerance is "));
 }
 
 TEST(Gate, says_by_how_many_percent_of_the_baseline_a_metric_is_worse) {
@@ -110,8 +110,10 @@ TEST(Gate, of_a_missed_limit_has_the_values_of_both_sides) {
 }
 
 TEST(Gate, names_no_figure_for_a_shift_that_data_of_three_pairs_cannot_show) {
-    EXPECT_EQ(detectable_text(std::log(1.12), Better::lower), "this data would have shown 12 % or more");
-    EXPECT_EQ(detectable_text(18.9, Better::lower), "this data would not have shown even a tenfold change");
+    EXPECT_EQ(detectable_text(std::log(1.12), Better::lower),
+              "only a change of 12 % or more would have been found with this data");
+    EXPECT_EQ(detectable_text(18.9, Better::lower),
+              "not even a tenfold change would have been found with this data");
 }
 
 TEST(Gate, is_inconclusive_when_the_noise_is_too_large_and_tells_what_would_decide) {
@@ -180,6 +182,37 @@ TEST(Gate, fails_a_percentile_that_falls_among_failures_on_the_candidates_side_o
     GateInput better = pairs_of(4, {});
     lose(better.baseline);
     EXPECT_EQ(row(report_of(better), "ttft_p95").verdict, GateVerdict::pass);
+}
+
+TEST(Gate, does_not_pass_failures_that_began_after_the_first_look) {
+    GateInput input = pairs_of(8, {}, .1);  // so that speeds are undecided and the gate goes on
+    for (GateRun& run : input.baseline) run.result.counts.requests = 80;
+    for (GateRun& run : input.candidate) run.result.counts.requests = 80;
+    for (const std::size_t late : {3, 5}) input.candidate[late].result.counts.failed = 1;
+    const GateReport report = report_of(input);
+    EXPECT_EQ(report.verdict, GateVerdict::inconclusive);
+    EXPECT_EQ(row(report, "failures").verdict, GateVerdict::inconclusive);
+    EXPECT_EQ(row(report, "failures").decided_at, 0U);
+    EXPECT_THAT(row(report, "failures").reason, HasSubstr("2 of 640 failed, and 0 of 640 before"));
+}
+
+TEST(Gate, says_how_many_pairs_would_decide_whether_more_requests_fail) {
+    GateInput input = pairs_of(6, {}, 0);
+    input.looks = {{.pairs = 6, .alpha = .05, .beta = .05}};
+    for (GateRun& run : input.baseline) run.result.counts.requests = 60;
+    for (GateRun& run : input.candidate) {
+        run.result.counts.requests = 60;
+        run.result.counts.failed = 1;
+    }
+    const GateReport report = report_of(input);
+    const GateRow& failures = row(report, "failures");
+    ASSERT_TRUE(failures.pairs_to_decide);
+    EXPECT_GT(*failures.pairs_to_decide, 6U);
+    EXPECT_LE(*failures.pairs_to_decide, 14U);
+    EXPECT_THAT(report.headline,
+                HasSubstr("Failed requests: probably worse, from 0 % to 1.67 % (6 of 360 failed, and "
+                          "0 of 360 before)"));
+    EXPECT_THAT(report.headline, Not(HasSubstr("larger tolerance")));
 }
 
 TEST(Gate, fails_more_failures_by_an_exact_test) {

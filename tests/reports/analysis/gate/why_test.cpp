@@ -204,7 +204,7 @@ TEST(GateHeadline, names_the_undecided_metrics_whose_number_of_pairs_is_unknown)
     report.rows[1].pairs_to_decide = 30;
     EXPECT_THAT(headline_of(report), EndsWith("About 30 pairs would decide (--max-pairs 30)."));
     for (GateRow& of : report.rows) of.pairs_to_decide = {};
-    EXPECT_THAT(headline_of(report), HasSubstr("above 1000 for itl_p50, ttft_p50: measure more or longer "
+    EXPECT_THAT(headline_of(report), HasSubstr("above 1000 for itl_p50; ttft_p50: measure more or longer "
                                                "runs, or give these metrics a larger tolerance."));
 }
 
@@ -237,6 +237,43 @@ TEST(GateHeadline, of_an_undecided_gate_begins_with_what_is_probably_worse) {
                            "certain one is e2e_p50: 5.13 % worse (95 % interval"));
 }
 
+/// Returns the row of a share in points, and of a percentile that falls among failures.
+GateRow failures_row(GateVerdict verdict) {
+    GateRow of{.metric = "failures", .title = "Failed requests", .unit = "ratio", .points = true};
+    of.verdict = verdict;
+    of.baseline = 0;
+    of.candidate = of.shift = .133;
+    of.limit = .002;
+    of.reason = "2 of 15 failed, and 0 of 15 before";
+    return of;
+}
+GateRow among_failures(const char* metric, GateVerdict verdict) {
+    GateRow of = row(metric, verdict);
+    of.shift.reset();
+    of.ci95.reset();
+    of.reason = "no value in 2 of 3 pairs";
+    return of;
+}
+
+TEST(GateHeadline, of_percentiles_among_failures_names_the_failures_and_no_pauses) {
+    const std::vector rows{row("ttft_p50", kPass), among_failures("ttft_p95", kFail),
+                           among_failures("stall_p95", kFail), failures_row(kUndecided)};
+    EXPECT_EQ(
+        headline(kFail, rows),
+        "FAIL: Failed requests: from 0 % to 13.3 % (2 of 15 failed, and 0 of 15 before); the percentiles of "
+        "2 other metrics fall among the failed requests. Do not roll out the candidate; find the cause "
+        "first.");
+    GateRun failing;
+    failing.result.counts.by_outcome = {{"http_error", 2}};
+    failing.result.counts.example_errors = {{"http_error", "HTTP 503: busy"}};
+    const std::string text = why_of(rows, {.baseline = {GateRun{}}, .candidate = {failing}});
+    EXPECT_THAT(text, HasSubstr("More requests fail than before (2 http_error, e.g. HTTP 503: busy)."));
+    EXPECT_THAT(text, Not(HasSubstr("pauses")));
+    EXPECT_THAT(headline(kUndecided, {among_failures("ttft_p95", kUndecided), failures_row(kUndecided)}),
+                AllOf(HasSubstr("The percentiles of 1 metric fall among the failed requests of a run"),
+                      Not(HasSubstr("above 1000 for ttft_p95"))));
+}
+
 TEST(GateHeadline, of_a_fail_names_what_became_better_and_large_changes_as_multiples) {
     const double by = std::log(160.);
     EXPECT_THAT(
@@ -245,7 +282,7 @@ TEST(GateHeadline, of_a_fail_names_what_became_better_and_large_changes_as_multi
                          with_interval("e2e_p50", kPass, -by - .1, -by + .1),
                          with_interval("itl_p50", kPass, -.03, -.01)}),
         AllOf(StartsWith("FAIL: ttft_p50: 160 times as long (95 % interval of the change: 145 to 177 "
-                         "times; tolerance: 5.13 %); 1 more metric has failed"),
+                         "times; tolerance: 5.13 %); 1 other metric failed too"),
               HasSubstr(" Better: e2e_p50 (0.625 % of the baseline). Do not"), Not(HasSubstr("itl_p50"))));
     EXPECT_THAT(headline(kFail, {with_interval("output_tokens_per_s", kFail, by - .1, by + .1)}),
                 StartsWith("FAIL: output_tokens_per_s: 0.625 % of the baseline (95 % interval of the change: "
@@ -257,7 +294,7 @@ TEST(GateHeadline, of_a_pass_names_what_became_better_with_its_figure) {
         headline(kPass,
                  {with_interval("ttft_p50", kPass, -.8, -.6), with_interval("itl_p50", kPass, .01, .03)}),
         "PASS: none of 2 metrics is worse than its tolerance allows. Better: ttft_p50 (50.3 % lower). The "
-        "nearest to its tolerance is itl_p50: 2.02 % worse, tolerated are 5.13 %. Roll out.");
+        "closest to its tolerance is itl_p50: 2.02 % worse (5.13 % is tolerated). Roll out.");
 }
 
 TEST(GateHeadline, of_sets_with_too_few_runs_says_how_many_are_missing) {
@@ -279,7 +316,7 @@ TEST(GateHeadline, names_at_most_three_metrics_whose_number_of_pairs_is_unknown)
         report.rows.push_back(row("itl_p50", kUndecided));
         report.rows.back().title = title;
     }
-    EXPECT_THAT(headline_of(report), HasSubstr("above 1000 for a, b, c and 2 more: measure"));
+    EXPECT_THAT(headline_of(report), HasSubstr("above 1000 for a; b; c and 2 more: measure"));
 }
 
 }  // namespace

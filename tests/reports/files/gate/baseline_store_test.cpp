@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "core/error.h"
 #include "reports/files/file_io.h"
@@ -110,6 +113,31 @@ TEST_F(Store, is_updated_with_new_runs_and_keeps_the_latest) {
     EXPECT_THROW(store().update("main", {at("d", "04")}, 3), UsageError) << "it is stored already";
     EXPECT_THROW(store().update("main", {at("e", "05", "16")}, 3), UsageError) << "it is of another load";
     EXPECT_EQ(store().find("main").runs.size(), 3U);
+}
+
+TEST_F(Store, keeps_the_runs_of_all_who_change_it_at_once) {
+    constexpr int kWriters = 6;
+    std::vector<fs::path> runs;
+    for (int i = 0; i <= kWriters; ++i) {
+        runs.push_back(run(std::to_string(i)));
+        RunResult result = read_run_directory(runs.back());
+        result.provenance.run_id = std::to_string(i);
+        write_run(runs.back(), result);
+    }
+    store().save("main", {runs.back()}, false);
+    std::vector<std::jthread> writers;
+    for (int i = 0; i < kWriters; ++i)
+        writers.emplace_back([&, i] { store().update("main", {runs[static_cast<std::size_t>(i)]}, 100); });
+    writers.clear();
+    EXPECT_EQ(store().find("main").runs.size(), kWriters + 1U);
+    EXPECT_EQ(store().list().size(), 1U);
+}
+
+TEST_F(Store, takes_an_empty_directory_for_no_baseline) {
+    fs::create_directories(place_.path() / "store" / "main");
+    EXPECT_FALSE(store().holds("main"));
+    EXPECT_NO_THROW(store().save("main", {run("a")}, false));
+    EXPECT_EQ(store().find("main").runs.size(), 1U);
 }
 
 TEST_F(Store, refuses_invalid_runs_and_names_that_are_paths) {

@@ -181,6 +181,18 @@ TEST_F(Import, counts_chunks_if_the_lengths_of_sglang_are_those_that_were_asked_
     EXPECT_FALSE(summarised.reported->at("tpot_mean_s"));
 }
 
+TEST_F(Import, takes_requests_of_sglang_without_times_for_successes_if_the_file_counts_them_so) {
+    Json result = sglang_result(6, 6);
+    result["ttfts"] = {0.0, 0.0};
+    result["itls"] = {Json::array(), Json::array()};
+    const RunResult run = run_of(write("a.jsonl", result));
+    EXPECT_EQ(run.counts.failed, 0U);
+    EXPECT_EQ(run.counts.ok, 2U);
+    EXPECT_EQ(run.workload.achieved_output_tokens, 3);
+    result["completed"] = 0;
+    EXPECT_EQ(run_of(write("b.jsonl", result)).counts.failed, 2U);
+}
+
 TEST_F(Import, invents_no_rate_where_neither_the_load_nor_the_duration_is_known) {
     const fs::path file = directory_.path() / "m_individual_responses.json";
     write(file.filename().string(), read_file(sample("llmperf/m_550_101_individual_responses.json")));
