@@ -1,6 +1,6 @@
 """Measures how often a run in virtual time says that its server does not keep up, at shares of the server's capacity:
 
-    python3 benchmarks/overload.py [--seeds 40] [--arrivals gamma --cv 3] [--binary build/release/paretoken]
+    python3 benchmarks/overload.py [--seeds 40] [--burstiness .11] [--binary build/release/paretoken]
 
 The server is a simulated GPU with 16 slots, the lengths are lognormal. Its capacity is what it completes when all requests of a long run
 start at once. It prints one row per share and number of requests, with the runs that are called overloaded in per cent: below the capacity
@@ -30,8 +30,7 @@ def run_json(binary, folder, seed, *options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=40)
-    parser.add_argument("--arrivals", default="poisson", choices=("poisson", "gamma"))
-    parser.add_argument("--cv", default="3", help="coefficient of variation of the gaps of gamma arrivals")
+    parser.add_argument("--burstiness", default="1", help="of the arrivals, as for paretoken run; 1 is a Poisson process")
     parser.add_argument("--binary", default="build/release/paretoken")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor() as pool:
@@ -43,9 +42,7 @@ def main():
         print("|--:" * (len(REQUESTS) + 1) + "|")
 
         def is_overloaded(share, count, seed):
-            rate = f"{share * capacity:.6g}"
-            how = ["--request-rate", rate] if options.arrivals == "poisson" else \
-                ["--arrivals", f"gamma:rate={rate},cv={options.cv}"]
+            how = ["--request-rate", f"{share * capacity:.6g}", "--burstiness", options.burstiness]
             return run_json(options.binary, folder / f"{share}-{count}-{seed}", seed, "--num-prompts", str(count),
                             *how)["window"]["overloaded"]
 
