@@ -63,12 +63,13 @@ void refuse_another_gate(const reports::GateAsked& before, const reports::GateAs
         refuse(found->name, found->before, found->after);
 }
 
-/// Returns the options of this gate. Refuses a directory that holds a gate with other options.
+/// Returns the options of this gate. Refuses a directory that holds runs of a gate with other options.
 reports::GateAsked begun(const GatePlan& plan, const fs::path& directory, const Invocation& invocation,
                          const Secrets& secrets) {
     reports::GateAsked asked = asked_for(plan, invocation, secrets);
     const fs::path file = directory / reports::kGateFileName;
-    if (!fs::exists(file)) return asked;
+    const bool has_runs = fs::exists(directory / "pairs") || fs::exists(directory / kSides[1]);
+    if (!fs::exists(file) || !has_runs) return asked;
     if (plan.asked.overwrite) {
         for (const char* const runs : {"pairs", kSides[1]}) fs::remove_all(directory / runs);
         return asked;

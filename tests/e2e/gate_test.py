@@ -53,7 +53,7 @@ class Gate(Case):
         done = self.gate(5, SERVER + "?jitter=.8", "--max-pairs", 3, "--policy", self.policy({"metrics": [
             {"metric": "itl_p50", "tolerance": 0.02}]}))
         self.assertIn("INCONCLUSIVE", done.stdout)
-        self.assertRegex(done.stdout, r"would\s+have\s+shown")
+        self.assertRegex(done.stdout, r"would\s+have\s+been\s+found")
         self.assertRegex(done.stdout, r"About\s+\d+\s+pairs\s+would\s+decide")
 
     def policy(self, content):
@@ -150,6 +150,13 @@ class Gate(Case):
                       ("--baseline-url", SERVER, "--baseline-cmd", "x", "--candidate-url", SERVER)):
             self.fails_clearly(paretoken("gate", *words), 2)
 
+    def test_a_gate_that_measured_nothing_keeps_no_directory(self):
+        self.gate(2, SERVER + "?no_such_field=1")
+        self.gate(0, SERVER)
+
+    def test_options_of_several_differences_add_up(self):
+        self.gate(0, "sim:llama3-8b-h100-fp8", "--across", "model", "--across", "hardware")
+
     def test_dry_run_measures_nothing(self):
         done = self.succeeds(paretoken("gate", "--baseline-url", SERVER, "--candidate-url", SERVER, "--duration", "60s",
                                        "--dry-run", "--out", self.directory / "dry"))
@@ -237,6 +244,8 @@ class Baselines(Case):
         self.assertEqual((plan["isl"], plan["osl"], plan["num_prompts"]), ("2048", "32", 40))
         self.fails_clearly(paretoken(*measured, "--isl", 16, "--concurrency", 1, *out, "--overwrite"), 2,
                            "--isl: 2048 and 16; --concurrency: 4 and 1 (--across load); the baseline was measured")
+        self.fails_clearly(paretoken(*measured, "--dataset", "shared_prefix:groups=2", *out, "--overwrite"), 2,
+                           "--dataset shared_prefix:groups=2: the baseline was measured with synthetic")
         self.succeeds(paretoken("baseline", "drop", "main", *store))
         self.fails_clearly(paretoken("gate", "--baseline", "main", "--candidate", *after, *store), 2, "main")
 
