@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
 #include "core/run/distinct_runs.h"
+#include "core/stable_sort.h"
 #include "core/text/command_secrets.h"
 #include "experiments/run.h"
 #include "experiments/server/launch.h"
@@ -444,8 +445,7 @@ bool are_interleaved(std::vector<GateRun>& baseline, std::vector<GateRun>& candi
     if (std::ranges::all_of(baseline, is_virtual) && std::ranges::all_of(candidate, is_virtual)) return true;
     const auto start = [](const GateRun& run) { return run.result.provenance.started_at; };
     for (auto* const side : {&baseline, &candidate})
-        std::ranges::stable_sort(*side,
-                                 [&](const GateRun& a, const GateRun& b) { return start(a) < start(b); });
+        sort_stably(*side, [&](const GateRun& a, const GateRun& b) { return start(a) < start(b); });
     for (std::size_t i = 0; i + 1 < baseline.size(); ++i) {
         const std::string end = std::max(start(baseline[i]), start(candidate[i]));
         if (end >= std::min(start(baseline[i + 1]), start(candidate[i + 1]))) return false;

@@ -14,6 +14,7 @@
 #include "core/plan/plan_arguments.h"
 #include "core/plan/plan_fields.h"
 #include "core/result/figures.h"
+#include "core/stable_sort.h"
 #include "experiments/run.h"
 #include "experiments/server/resolve.h"
 #include "experiments/server/target.h"
@@ -51,7 +52,7 @@ std::vector<MeasuredLevel> measured_levels(const std::filesystem::path& path) {
         level.load = reports::load_of(level.result);
         levels.push_back(std::move(level));
     }
-    std::ranges::stable_sort(levels, [](const auto& a, const auto& b) { return a.load < b.load; });
+    sort_stably(levels, [](const auto& a, const auto& b) { return a.load < b.load; });
     return levels;
 }
 

@@ -16,6 +16,7 @@
 #include "cli/help/topics.h"
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
+#include "core/stable_sort.h"
 #include "core/text/letter_case.h"
 #include "core/version.h"
 #include "reports/document/table.h"
@@ -405,7 +406,7 @@ std::string mentions(const CLI::App& app, const Wanted& wanted, std::size_t widt
     if (!text.empty()) text.insert(0, "Examples:\n");
     std::vector<Mention> found;
     add_mentions(app, "paretoken", wanted, found);
-    std::ranges::stable_sort(found, {}, &Mention::rank);
+    sort_stably(found, {}, &Mention::rank);
     found.resize(std::min(found.size(), kMost));
     while (found.size() > kMostRare && found.back().rank > 3) found.pop_back();
     if (!found.empty()) text += "Options and commands:\n";

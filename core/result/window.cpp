@@ -12,6 +12,7 @@
 
 #include "core/radix_sort.h"
 #include "core/result/metrics.h"
+#include "core/stable_sort.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
 
@@ -606,7 +607,7 @@ class WindowSearch {
             const std::size_t requests = scheduled_in(records_, part).size();
             if (kLeastShare * requests >= all) counted.emplace_back(requests, part);
         }
-        std::ranges::stable_sort(counted, [](const auto& a, const auto& b) { return a.first > b.first; });
+        sort_stably(counted, [](const auto& a, const auto& b) { return a.first > b.first; });
         std::vector<TimeSpan> parts;
         for (const auto& [count, part] : counted) parts.push_back(part);
         return parts;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/stable_sort.h"
 #include "experiments/first_look/steps.h"
 #include "experiments/run.h"
 #include "experiments/session.h"
@@ -150,8 +151,7 @@ class Looking {
             const auto cell = std::ranges::find(sweep_.cells, point.cell);
             return std::pair(cell - sweep_.cells.begin(), point.load);
         };
-        std::ranges::stable_sort(file_.points,
-                                 [&](const auto& a, const auto& b) { return place(a) < place(b); });
+        sort_stably(file_.points, [&](const auto& a, const auto& b) { return place(a) < place(b); });
         reports::write_sweep(directory_, file_);
     }
 

@@ -13,6 +13,7 @@
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/result/validity.h"
+#include "core/stable_sort.h"
 #include "core/statistics.h"
 #include "experiments/session.h"
 #include "experiments/sweep/answer.h"
@@ -186,7 +187,7 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
     if (const auto& full = by_rate ? found.most_requests_per_s : found.saturation;
         plan.at && full && *full > 0)
         found.of_saturation = *plan.at / *full;
-    std::ranges::stable_sort(file.points, [](const SweepPoint& a, const SweepPoint& b) {
+    sort_stably(file.points, [](const SweepPoint& a, const SweepPoint& b) {
         return std::tie(a.load, a.repeat, a.directory) < std::tie(b.load, b.repeat, b.directory);
     });
     if (search->is_open()) found.narrow = narrowing_command(plan, found, directory, session.invocation);

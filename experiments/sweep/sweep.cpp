@@ -20,6 +20,7 @@
 #include "core/plan/plan_fields.h"
 #include "core/random.h"
 #include "core/spec.h"
+#include "core/stable_sort.h"
 #include "core/text/content_hash.h"
 #include "core/text/secrets.h"
 #include "experiments/run/begun.h"
@@ -106,8 +107,7 @@ void sort_points(std::vector<SweepPoint>& points, const std::vector<Cell>& cells
         const auto cell = std::ranges::find(cells, point.cell) - cells.begin();
         return std::tuple(cell, text_of(point.cell), point.load, point.repeat);
     };
-    std::ranges::stable_sort(points,
-                             [&](const SweepPoint& a, const SweepPoint& b) { return place(a) < place(b); });
+    sort_stably(points, [&](const SweepPoint& a, const SweepPoint& b) { return place(a) < place(b); });
 }
 
 /// Computes the parts of the file that follow from its points.

@@ -21,6 +21,7 @@
 #include "core/run/judging.h"
 #include "core/run/result_of.h"
 #include "core/run/union.h"
+#include "core/stable_sort.h"
 #include "reports/files/events.h"
 #include "reports/files/file_io.h"
 #include "reports/files/output_directory.h"
@@ -234,8 +235,7 @@ ReadShards read_shards(std::vector<fs::path> directories, const ClockErrors& clo
     for (std::future<void>& reader : readers) reader.get();
     if (std::ranges::all_of(read, [](const Read& one) { return recorded_nothing(one.stored.recorded); }))
         throw UsageError("no shard has recorded a request, so that there is nothing to join");
-    std::ranges::stable_sort(read,
-                             [](const Read& a, const Read& b) { return a.result.number < b.result.number; });
+    sort_stably(read, [](const Read& a, const Read& b) { return a.result.number < b.result.number; });
     ReadShards shards;
     shards.judging = read.front().stored.judging;
     for (Read& one : read) {

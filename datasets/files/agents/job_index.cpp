@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/stable_sort.h"
 #include "core/text/printable.h"
 
 namespace paretoken::datasets {
@@ -297,7 +298,7 @@ void JobIndex::join_by_edges(const std::string& path) {
     slots_.clear();
     for (auto& items : jobs) {
         if (items.empty()) continue;
-        std::ranges::stable_sort(items, [](const auto& a, const auto& b) {
+        sort_stably(items, [](const auto& a, const auto& b) {
             return std::pair(a.first.at.row, a.first.at.part) < std::pair(b.first.at.row, b.first.at.part);
         });
         slots_.push_back({static_cast<std::uint32_t>(drafts_.size()), 0});
@@ -306,7 +307,7 @@ void JobIndex::join_by_edges(const std::string& path) {
         set_times(*drafts_.back());
     }
     // A row that waits may stand before the one that starts its job.
-    std::ranges::stable_sort(drafts_, {}, [](const auto& draft) { return draft->at_s.value_or(0); });
+    sort_stably(drafts_, {}, [](const auto& draft) { return draft->at_s.value_or(0); });
 }
 
 /// Sets the time of a job, and the pauses of the agents that start with it: each starts at its own time.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/stable_sort.h"
 #include "core/text/letter_case.h"
 #include "datasets/files/csv_row.h"
 #include "datasets/files/json_row.h"
@@ -309,7 +310,7 @@ Session session_of(const dom::element& object, const RowPlace& place) {
         session.spans.push_back(std::move(one));
     }
     for (Chat& chat : session.chats) chat.around = around(session, chat.span);
-    std::ranges::stable_sort(session.chats, [&](const Chat& a, const Chat& b) {
+    sort_stably(session.chats, [&](const Chat& a, const Chat& b) {
         return session.spans[a.span].start < session.spans[b.span].start;
     });
     return session;

@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/stable_sort.h"
 #include "datasets/files/json_row.h"
 
 namespace paretoken::datasets {
@@ -229,7 +230,7 @@ void infer_agents(WekaJob& job) {
 void sort_by_time(WekaJob& job, WekaAgent& agent) {
     std::vector<WekaTurn> turns;
     for (const std::size_t at : agent.turns) turns.push_back(std::move(job.turns[at]));
-    std::ranges::stable_sort(turns, {}, &WekaTurn::start);
+    sort_stably(turns, {}, &WekaTurn::start);
     for (std::size_t i = 0; i < turns.size(); ++i) job.turns[agent.turns[i]] = std::move(turns[i]);
 }
 

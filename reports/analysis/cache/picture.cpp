@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "core/stable_sort.h"
 #include "core/text/number_text.h"
 
 namespace paretoken::reports {
@@ -55,7 +56,7 @@ std::vector<PictureSeries> series_by_arm(const CacheLevel& level, XOf x_of) {
     // all.
     std::stable_partition(series.begin(), series.end(),
                           [](const PictureSeries& one) { return one.name != "repeat"; });
-    for (PictureSeries& one : series) std::ranges::stable_sort(one.points, {}, &PicturePoint::x);
+    for (PictureSeries& one : series) sort_stably(one.points, {}, &PicturePoint::x);
     return series;
 }
 

@@ -1,4 +1,5 @@
 #include "reports/analysis/gate/why.h"
+#include "core/stable_sort.h"
 #include "reports/analysis/gate/words.h"
 
 #include <fmt/format.h>
@@ -479,8 +480,7 @@ std::string shown_text(const GateReport& report) {
         if (widest == nullptr || row.ci95->high / row.limit > widest->ci95->high / widest->limit)
             widest = &row;
     }
-    std::ranges::stable_sort(worse, std::greater{},
-                             [](const GateRow* row) { return least_change(*row) / row->limit; });
+    sort_stably(worse, std::greater{}, [](const GateRow* row) { return least_change(*row) / row->limit; });
     worse.insert(worse.begin(), probably.begin(), probably.end());
     const std::string counted = fmt::format("{} of {} metrics {} undecided", undecided, report.rows.size(),
                                             undecided == 1 ? "is" : "are");

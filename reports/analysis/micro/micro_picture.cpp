@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/formats.h"
+#include "core/stable_sort.h"
 #include "reports/analysis/micro/micro_bound.h"
 #include "reports/analysis/micro/micro_results.h"
 
@@ -344,7 +345,7 @@ DevicePicture picture_of_both(const MicroResults& first, const MicroResults& sec
     };
     add(a, "first");
     add(b, "second");
-    for (Picture& picture : both.pictures) std::ranges::stable_sort(picture.series, {}, &PictureSeries::name);
+    for (Picture& picture : both.pictures) sort_stably(picture.series, {}, &PictureSeries::name);
     return both;
 }
 

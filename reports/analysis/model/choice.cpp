@@ -12,6 +12,7 @@
 #include "core/plan/plan_arguments.h"
 #include "core/result/metrics.h"
 #include "core/result/validity.h"
+#include "core/stable_sort.h"
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/document/table.h"
 
@@ -255,8 +256,7 @@ ChoiceTable choices_of(const std::vector<Configuration>& configurations, const s
         const double dollars = choice.usd_per_m_output.value_or(std::numeric_limits<double>::infinity());
         return std::tuple(!choice.why_not.empty(), dollars, -choice.output_tokens_per_s.value_or(0));
     };
-    std::ranges::stable_sort(table.ranked,
-                             [&](const Choice& a, const Choice& b) { return place(a) < place(b); });
+    sort_stably(table.ranked, [&](const Choice& a, const Choice& b) { return place(a) < place(b); });
     return table;
 }
 

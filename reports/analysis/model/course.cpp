@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/stable_sort.h"
 #include "core/text/number_text.h"
 
 namespace paretoken::reports {
@@ -171,7 +172,7 @@ std::vector<RunCourse> courses_of(const std::vector<Configuration>& configuratio
             candidates.push_back({point.on_front ? 0 : point.on_own_front ? 1 : 2, {i, k}});
         }
     if (candidates.size() > kMostCourses) {
-        std::ranges::stable_sort(candidates, {}, &Candidate::rank);
+        sort_stably(candidates, {}, &Candidate::rank);
         candidates.resize(kMostCourses);
         std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) {
             return std::pair(a.at.configuration, a.at.point) < std::pair(b.at.configuration, b.at.point);

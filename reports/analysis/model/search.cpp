@@ -8,6 +8,7 @@
 
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
+#include "core/stable_sort.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {
@@ -65,7 +66,7 @@ Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector
                                      .row = run.directory,
                                      .note = finding.shown ? "" : "not shown at 99 %"});
         }
-        std::ranges::stable_sort(series.points, {}, &PicturePoint::x);
+        sort_stably(series.points, {}, &PicturePoint::x);
         picture.series.push_back(std::move(series));  // added even without points, so that all charts have
                                                       // the same colours
     }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/stable_sort.h"
 #include "reports/analysis/sections/sections.h"
 
 namespace paretoken::reports {
@@ -71,9 +72,8 @@ BarChart layers_of(const std::vector<LayerStack>& layers, const std::string& id)
             row.push_back(part.lengths[i] ? significant(*part.lengths[i]) : "");
         chart.table.rows.push_back(std::move(row));
     }
-    std::ranges::stable_sort(chart.bars.parts, [](const BarPart& a, const BarPart& b) {
-        return rank_of(a.group) < rank_of(b.group);
-    });
+    sort_stably(chart.bars.parts,
+                [](const BarPart& a, const BarPart& b) { return rank_of(a.group) < rank_of(b.group); });
     return chart;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/stable_sort.h"
 #include "reports/analysis/model/join/figures_of_run.h"
 #include "reports/analysis/sections/sections.h"
 
@@ -76,7 +77,7 @@ Picture front_of_jobs(const ReportModel& model) {
                                      .row = point.load_label,
                                      .note = point.why_not});
         }
-        std::ranges::stable_sort(series.points, {}, &PicturePoint::x);
+        sort_stably(series.points, {}, &PicturePoint::x);
         if (!series.points.empty()) picture.series.push_back(std::move(series));
     }
     return picture;

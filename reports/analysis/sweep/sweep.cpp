@@ -14,6 +14,7 @@
 #include "core/result/slo.h"
 #include "core/result/validity.h"
 #include "core/run/begun.h"
+#include "core/stable_sort.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
 #include "reports/document/table.h"
@@ -140,7 +141,7 @@ std::string failures_text(const Counts& counts) {
         const std::optional<Outcome> outcome = outcome_named(name);
         if (count > 0 && (!outcome || is_failure(*outcome))) classes.emplace_back(name, count);
     }
-    std::ranges::stable_sort(classes, std::greater{}, &std::pair<std::string, std::uint64_t>::second);
+    sort_stably(classes, std::greater{}, &std::pair<std::string, std::uint64_t>::second);
     std::string text;
     for (const auto& [name, count] : classes) {
         text += fmt::format("{}{} {}", text.empty() ? "" : "; ", grouped(count), printable(name));

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/result/validity.h"
 #include "core/run/distinct_runs.h"
+#include "core/stable_sort.h"
 #include "reports/analysis/gate/same_work.h"
 #include "reports/files/gate/gate_run.h"
 #include "reports/files/run_directory.h"
@@ -119,7 +120,7 @@ void BaselineStore::update(const std::string& name, const std::vector<fs::path>&
         all.push_back(std::move(run));
     }
     require_distinct(all);
-    std::ranges::stable_sort(all, [](const GateRun& a, const GateRun& b) {
+    sort_stably(all, [](const GateRun& a, const GateRun& b) {
         return a.result.provenance.started_at < b.result.provenance.started_at;
     });
     if (all.size() > keep) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(keep));

@@ -8,6 +8,7 @@
 #include "core/evidence/sequential.h"
 #include "core/evidence/unpaired.h"
 #include "core/run/distinct_runs.h"
+#include "core/stable_sort.h"
 #include "core/text/number_text.h"
 #include "reports/document/table.h"
 
@@ -25,7 +26,7 @@ std::vector<Moment> moments_in(const GateQuantity& quantity, std::span<const Gat
     for (const GateRun& run : runs)
         if (const auto value = value_of(quantity, run.result).value; value && *value > 0)
             moments.push_back({run.result.provenance.started_at, session_of(run.result), *value});
-    std::ranges::stable_sort(moments, {}, &Moment::time);
+    sort_stably(moments, {}, &Moment::time);
     return moments;
 }
 

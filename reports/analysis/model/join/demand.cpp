@@ -9,6 +9,7 @@
 
 #include "cards/price.h"
 #include "core/result/figures.h"
+#include "core/stable_sort.h"
 #include "reports/analysis/model/choice.h"
 #include "reports/document/table.h"
 
@@ -67,8 +68,7 @@ DemandTable demand_of(const std::vector<Configuration>& configurations, const st
     DemandTable table{.asked = asked};
     for (std::size_t i = 0; i < configurations.size(); ++i)
         table.ranked.push_back(row_of(configurations[i], i, slos, asked));
-    std::ranges::stable_sort(table.ranked,
-                             [](const DemandRow& a, const DemandRow& b) { return rank_of(a) < rank_of(b); });
+    sort_stably(table.ranked, [](const DemandRow& a, const DemandRow& b) { return rank_of(a) < rank_of(b); });
     return table;
 }
 

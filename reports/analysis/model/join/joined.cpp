@@ -10,6 +10,7 @@
 #include "cards/model.h"
 #include "core/result/result.h"
 #include "core/result/validity.h"
+#include "core/stable_sort.h"
 #include "core/text/letter_case.h"
 #include "reports/analysis/model/choice.h"
 #include "reports/analysis/model/join/figures_of_run.h"
@@ -243,7 +244,7 @@ Joined joined(RunGroup group, const JoinOptions& options) {
         if (!configuration.quality) configuration.quality = quality_of(run, options.quality);
     configuration.precision = precision_of(group.runs.front(), model);
     for (LoadedRun& run : group.runs) configuration.points.push_back(point_of(std::move(run)));
-    std::ranges::stable_sort(configuration.points, [](const ReportPoint& a, const ReportPoint& b) {
+    sort_stably(configuration.points, [](const ReportPoint& a, const ReportPoint& b) {
         return a.open_loop != b.open_loop ? b.open_loop : a.load < b.load;
     });
     name_repeats(configuration.points);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/stable_sort.h"
 #include "reports/files/file_io.h"
 #include "reports/files/interop/readers/foreign_json.h"
 #include "reports/files/interop/readers/foreign_load.h"
@@ -157,7 +158,7 @@ std::vector<ForeignRun> inference_perf_runs(const std::filesystem::path& file) {
     std::vector<std::pair<double, const Json*>> sorted;
     for (const Json& request : *json)
         sorted.emplace_back(required_time(request, {"start_time"}, where), &request);
-    std::ranges::stable_sort(sorted, {}, [](const auto& of) { return of.first; });
+    sort_stably(sorted, {}, [](const auto& of) { return of.first; });
     const ForeignLoad common{
         .tool = "inference-perf", .model = inference_perf_model(*json), .requests = json->size()};
     std::vector<ForeignLoad> stages = stages_beside(file, common);
