@@ -10,6 +10,7 @@
 #include "core/run/distinct_runs.h"
 #include "core/stable_sort.h"
 #include "core/text/number_text.h"
+#include "reports/analysis/gate/decision/decision.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "reports/analysis/gate/decision/decision.h"
+#include "reports/analysis/gate/gate_report.h"
+#include "reports/analysis/gate/same_work.h"
 
 namespace paretoken::reports {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/analysis/gate/decision/decision.h"
+#include "reports/analysis/gate/gate_report.h"
 
 namespace paretoken::reports {
 
