@@ -70,6 +70,13 @@ std::string grouped(std::uint64_t count) {
     return with_separators(fmt::format("{}", count));
 }
 
+std::string tokens_text(double tokens) {
+    constexpr double kShort = 100;
+    const double whole = std::round(tokens);
+    const bool is_whole = tokens >= kShort || significant(tokens) == significant(whole);
+    return is_whole ? grouped(static_cast<std::uint64_t>(whole)) : significant(tokens);
+}
+
 std::string dollars(double value) {
     if (std::isfinite(value) && value >= 9.995 && value < 999.5) return fmt::format("{:.2f}", value);
     return significant(value);

@@ -17,6 +17,9 @@ std::string significant(const std::optional<double>& value, double scale = 1, in
 /// A count with separators: 1234567 → "1,234,567"
 std::string grouped(std::uint64_t count);
 
+/// A mean length in tokens: "1,024", "64", or with three digits if it is short and not whole: "12.5"
+std::string tokens_text(double tokens);
+
 /// An amount of money with three significant digits, and at least two decimals below 1000: "0.412", "3.50",
 /// "1,230"; "0" for 0.
 std::string dollars(double value);

@@ -24,34 +24,34 @@ std::string what_it_delivers(const ReportPoint& point) {
                        significant(point.output_tokens_per_s), significant(point.interactivity), load);
 }
 
-std::string what_the_hardware_could(const ReportPoint& point, const LimitPoint& floor) {
-    const std::string what = point.cost && floor.usd_per_m_output
-                                 ? "$" + dollars(*floor.usd_per_m_output)
-                                 : significant(floor.output_tokens_per_s) + " tok/s";
+std::string what_the_hardware_could(const ReportPoint& point, const AnswerInputs& inputs) {
+    const auto rate = [&](const LimitPoint& limit) {
+        return point.cost && limit.usd_per_m_output ? "$" + dollars(*limit.usd_per_m_output)
+                                                    : significant(limit.output_tokens_per_s) + " tok/s";
+    };
+    const LimitPoint& floor = *inputs.floor;
+    if (!inputs.without_slots)
+        return fmt::format(
+            ". At the same speed per user, the hardware's limit is {} with {:.0f} requests in flight",
+            rate(floor), floor.batch);
     return fmt::format(
-        ". At the same speed per user, the hardware's limit is {} with {:.0f} requests in flight", what,
-        floor.batch);
+        ". At the same speed per user, the limit with the server's {:.0f} slots is {}; the hardware could do "
+        "{} with {:.0f} requests in flight",
+        floor.batch, rate(floor), rate(*inputs.without_slots), inputs.without_slots->batch);
 }
 
-/// A text that names the part that is more than half of the step's time beyond the limit; empty if there is
-/// none, or if the step is near the limit. A step counts the requests that wait for a slot. They are left out
-/// if the limit has fewer requests in flight, too: both throughputs are then without them.
-std::string where_the_gap_goes(const Gap& gap, const std::optional<LimitPoint>& floor) {
+/// A text that names the part of the gap that the report says to fix first; empty if there is none. Requests
+/// that wait are no part of a gap to a limit that has fewer requests in flight because of its memory.
+std::string where_the_gap_goes(const Gap& gap, const AnswerInputs& inputs) {
+    const GapPart* const part = first_to_fix(gap);
+    if (part == nullptr) return "";
+    if (part->name == kBatchPart && inputs.floor && !inputs.without_slots &&
+        inputs.floor->batch < gap.in_flight)
+        return "";
     constexpr double kMost = 0.5;
-    constexpr double kNear = 0.95;
-    const double limit = gap.parts.front().ms.value_or(0);
-    const auto is_left_out = [&](const GapPart& part) {
-        return part.name == kBatchPart && floor && floor->batch < gap.in_flight;
-    };
-    double step = gap.step_ms;
-    for (const GapPart& part : gap.parts)
-        if (is_left_out(part)) step -= part.ms.value_or(0);
-    if (limit >= kNear * step) return "";
-    for (std::size_t i = 1; i < gap.parts.size(); ++i)
-        if (!is_left_out(gap.parts[i]) && gap.parts[i].ms.value_or(0) > kMost * (step - limit))
-            return fmt::format("; most of the gap is {}",
-                               gap.parts[i].name == kResidualPart ? "not attributed" : gap.parts[i].name);
-    return "";
+    const double beyond = gap.step_ms - gap.parts.front().ms.value_or(0);
+    return fmt::format("; {} of the gap is {}", *part->ms > kMost * beyond ? "most" : "the largest part",
+                       part->name == kResidualPart ? "not attributed" : part->name);
 }
 
 std::string how_far_to_trust(const Configuration& configuration) {
@@ -96,11 +96,23 @@ std::string answer_sentence(const Configuration& configuration, const AnswerInpu
         return fmt::format("{}: no point can be used; {}. {}", configuration.title,
                            why_none_fits(configuration, inputs.slos), trust);
     std::string text = configuration.title + ": " + what_it_delivers(*point);
-    if (inputs.floor) text += what_the_hardware_could(*point, *inputs.floor);
-    if (point->gap) text += where_the_gap_goes(*point->gap, inputs.floor);
+    if (inputs.floor) text += what_the_hardware_could(*point, inputs);
+    if (point->gap) text += where_the_gap_goes(*point->gap, inputs);
     text += '.';
     if (!point->certified) text += fmt::format(" The speed per user is not certified: {}.", kWhyUncertified);
     return text + " " + trust;
+}
+
+std::string answer_title(const ReportModel& model) {
+    if (model.searches.size() == 1) {
+        const std::string& text = model.searches.front().text;
+        return text.substr(0, std::min(text.find(". "), text.size() - 1));
+    }
+    const ReportPoint* const point =
+        model.configurations.size() == 1 ? answer_point(model.configurations.front()) : nullptr;
+    if (point == nullptr || !point->cost) return "Cost and performance";
+    return fmt::format("${} per million output tokens at {} tok/s per user",
+                       dollars(point->cost->usd_per_m_output), significant(point->interactivity));
 }
 
 }  // namespace paretoken::reports

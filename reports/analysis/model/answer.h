@@ -21,8 +21,14 @@ struct AnswerInputs {
     /// The point of the hard limit with the tokens/s per user of answer_point(), below whose price no server
     /// on this hardware can be. Absent without a limit.
     std::optional<LimitPoint> floor;
+    /// The same limit if the server had more slots, where their number is what `floor` ends at.
+    std::optional<LimitPoint> without_slots = {};
     std::vector<Slo> slos;  ///< the limits that a usable point keeps
 };
+
+/// A title for a report that says what it found: the first sentence of its search, or the cost of the one
+/// configuration; "Cost and performance" if it has neither.
+std::string answer_title(const ReportModel& model);
 
 /// The sentence for the head of the report. It starts with the configuration's title.
 std::string answer_sentence(const Configuration& configuration, const AnswerInputs& inputs);

@@ -47,8 +47,7 @@ constexpr KnownPart kKnownParts[kParts] = {
     {"step overhead", "graphs of launches, or more tokens per step", "more tokens per step"},
     {kPrefillPart, "prefix caching, or prefill on GPUs of its own",
      "prefix caching, shorter prompts, or more threads for prompts"},
-    {kBatchPart, "memory for more KV cache, or a higher limit of sequences",
-     "more slots, or memory for more KV cache"},
+    {kBatchPart, "", ""},  // batch_remedy()
     {"speculation shortfall", "drafts that are right more often, or fewer of them",
      "drafts that are right more often, or fewer of them"},
     {"expert imbalance", "experts distributed by their use", ""},
@@ -60,6 +59,28 @@ struct Chain {
     std::optional<double> seconds[kResidual];
     std::string source[kResidual];
 };
+
+/// The remedy for requests that wait: more slots if the KV cache has room, else more room. If the server does
+/// not tell how full its cache is, the settings of a simulated server say which of the two is short.
+std::string batch_remedy(const GapRun& run, const GapInputs& inputs) {
+    constexpr double kFull = 0.9;
+    const std::string slots = inputs.on_cpu ? "more slots (`--parallel` of llama.cpp)"
+                                            : "a higher limit of sequences (`--max-num-seqs` of vLLM)";
+    const std::string memory = "memory for more KV cache, or a smaller KV format";
+    if (run.kv_usage && *run.kv_usage < kFull)
+        return fmt::format("{}; the KV cache has room: at most {} % of it was used", slots,
+                           significant(*run.kv_usage * 100));
+    if (run.kv_usage)
+        return fmt::format("{}; up to {} % of the KV cache was used", memory,
+                           significant(*run.kv_usage * 100));
+    LimitInputs without_slots = inputs.measured;
+    without_slots.max_sequences.reset();
+    const auto fits = batch_cap(without_slots, run.work);
+    if (inputs.measured.max_sequences && fits && *fits > *inputs.measured.max_sequences)
+        return fmt::format("{}; the KV cache has room for {:.0f}", slots, *fits);
+    if (inputs.measured.max_sequences && fits) return memory;
+    return fmt::format("{} if the KV cache has room, else {}", slots, memory);
+}
 
 double seconds_at(const LimitInputs& inputs, LimitKind kind, const Totals& work, double batch) {
     const auto limit = limit_at(inputs, kind, work, batch);
@@ -481,8 +502,10 @@ std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs) {
         GapPart& part = gap.parts[place];
         if (!part.ms) continue;
         if (run.usd_per_m_output) part.usd_per_m = *run.usd_per_m_output * *part.ms / gap.step_ms;
-        if (*part.ms >= kWorthFixing * gap.step_ms)
-            part.remedy = inputs.on_cpu ? kKnownParts[place].on_cpu : kKnownParts[place].on_gpu;
+        if (*part.ms < kWorthFixing * gap.step_ms) continue;
+        part.remedy = place == kBatch ? batch_remedy(run, inputs)
+                      : inputs.on_cpu ? kKnownParts[place].on_cpu
+                                      : kKnownParts[place].on_gpu;
     }
     gap.usd_per_m_output = run.usd_per_m_output;
     gap.first_to_fix = what_to_fix_first(gap);

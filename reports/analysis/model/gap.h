@@ -41,8 +41,9 @@ struct GapRun {
     double in_flight = 0;  ///< mean number of requests in flight
     double output_tokens_per_s = 0;
     bool closed_loop = true;
-    std::optional<double> running = {};  ///< mean number of sequences that the server worked on at once
-    std::optional<double> slots = {};    ///< most sequences that the server works on at once, by its settings
+    std::optional<double> running = {};   ///< mean number of sequences that the server worked on at once
+    std::optional<double> kv_usage = {};  ///< most of the KV cache that was in use, as a share
+    std::optional<double> slots = {};  ///< most sequences that the server works on at once, by its settings
     /// Measured seconds of the window in which the server computed at least one prompt. If it is absent, the
     /// part of the prompts is estimated from the limit's arithmetic.
     std::optional<double> prefill_s = {};

@@ -24,7 +24,7 @@
 namespace paretoken::reports {
 
 struct JoinOptions {
-    std::string title = "Cost and performance";
+    std::string title = {};           ///< of the page; if it is empty, answer_title() (answer.h)
     std::string generated_at;         ///< time in UTC: "2026-11-21T09:38:00Z"
     std::vector<MicroResults> micro;  ///< --micro, one per device (read_micro_results)
     std::string micro_note;           ///< sentence on how `micro` was found; empty if --micro named it

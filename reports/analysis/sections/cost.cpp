@@ -75,8 +75,8 @@ Table api_table(const std::vector<ApiLine>& apis) {
 
 Part apis_of(const ReportModel& model, const CostSheet& sheet) {
     const std::string cached = sheet.hit ? fmt::format(", {:.0f} % of input cached", *sheet.hit * 100) : "";
-    return {.title = fmt::format("Beside hosted APIs, at {} : {} tokens{}", significant(sheet.input_tokens),
-                                 significant(sheet.output_tokens), cached),
+    return {.title = fmt::format("Beside hosted APIs, at {} : {} tokens{}", tokens_text(sheet.input_tokens),
+                                 tokens_text(sheet.output_tokens), cached),
             .blocks = {{Paragraph{fmt::format(
                            "{} at {} costs ${} per million tokens of this mix. Above the break-even "
                            "the deployment is cheaper. “At this mix” assumes that nothing is written to the "

@@ -10,6 +10,13 @@ namespace {
 
 using testing::ElementsAre;
 
+TEST(Table, WritesLengthsInWholeTokensWhereTheyAreWhole) {
+    EXPECT_EQ(tokens_text(64), "64");
+    EXPECT_EQ(tokens_text(1007.4), "1,007");
+    EXPECT_EQ(tokens_text(12.53), "12.5");
+    EXPECT_EQ(tokens_text(63.998), "64");
+}
+
 TEST(Significant, KeepsThreeDigits) {
     EXPECT_EQ(significant(0), "0");
     EXPECT_EQ(significant(0.0012345), "0.00123");

@@ -77,12 +77,6 @@ std::string model_title(const Served& served, const RunResult& result, const car
     return card.name + " " + card.weight_dtype;
 }
 
-/// A mean length in whole tokens, or with three digits if it is short: "1,024", "12.5"
-std::string length_text(double tokens) {
-    constexpr double kShort = 100;
-    return tokens < kShort ? significant(tokens) : grouped(static_cast<std::uint64_t>(std::llround(tokens)));
-}
-
 /// The mean of a length over the requests of each run: "512", or "892 to 3,600" if it differs by more than a
 /// tenth between runs, as where the classes of requests have other shares at another load.
 std::string range_of(const std::vector<ReportPoint>& points, double Lengths::*member) {
@@ -94,8 +88,8 @@ std::string range_of(const std::vector<ReportPoint>& points, double Lengths::*me
         least = std::min(least, length);
         most = std::max(most, length);
     }
-    if (most <= kAlike * least) return length_text(lengths_of(points.front().result).*member);
-    return fmt::format("{} to {}", length_text(least), length_text(most));
+    if (most <= kAlike * least) return tokens_text(lengths_of(points.front().result).*member);
+    return fmt::format("{} to {}", tokens_text(least), tokens_text(most));
 }
 
 /// "72 % of input cached", or the range over the runs.
@@ -197,12 +191,21 @@ AnswerInputs answer_inputs(const Configuration& configuration, const LimitInputs
     const ReportPoint* point = answer_point(configuration);
     if (point == nullptr) return {};
     const Totals work = work_of(point->result);
+    const auto at_this_speed = [&](const LimitInputs& with) {
+        auto limit = limit_at_interactivity(with, LimitKind::hard, work, *point->interactivity,
+                                            curve_end(configuration.points));
+        if (limit && price)
+            limit->usd_per_m_output = usd_per_m_output(price->least_usd_per_s, limit->output_tokens_per_s);
+        return limit;
+    };
     AnswerInputs answer;
-    answer.floor = limit_at_interactivity(inputs, LimitKind::hard, work, *point->interactivity,
-                                          curve_end(configuration.points));
-    if (answer.floor && price)
-        answer.floor->usd_per_m_output =
-            usd_per_m_output(price->least_usd_per_s, answer.floor->output_tokens_per_s);
+    answer.floor = at_this_speed(inputs);
+    if (!answer.floor || answer.floor->batch != inputs.max_sequences) return answer;
+    LimitInputs uncapped = inputs;
+    uncapped.max_sequences.reset();
+    answer.without_slots = at_this_speed(uncapped);
+    if (answer.without_slots && answer.without_slots->batch < answer.floor->batch + 1)
+        answer.without_slots.reset();
     return answer;
 }
 

@@ -185,6 +185,21 @@ TEST(Gap, GivesRemediesForTheHardwareAndOnlyForPartsThatMatter) {
     EXPECT_EQ(gap->parts[kOverhead].remedy, "") << "1 ms of 25 ms";
 }
 
+TEST(Gap, RemedyOfRequestsThatWaitFollowsFromWhatIsShort) {
+    GapRun one = run(16, 1000);
+    one.slots = 4;
+    GapInputs inputs{.datasheet = limit(), .measured = limit()};
+    const auto remedy = [&] { return gap_of(one, inputs)->parts[kBatch].remedy; };
+    EXPECT_THAT(remedy(), AllOf(HasSubstr("--max-num-seqs"), HasSubstr("if the KV cache has room, else")));
+    one.kv_usage = 0.002;
+    EXPECT_THAT(remedy(), AllOf(HasSubstr("--max-num-seqs"), HasSubstr("at most 0.200 % of it was used"),
+                                Not(HasSubstr("memory"))));
+    inputs.on_cpu = true;
+    EXPECT_THAT(remedy(), HasSubstr("more slots"));
+    one.kv_usage = 0.97;
+    EXPECT_THAT(remedy(), AllOf(StartsWith("memory for more KV cache"), Not(HasSubstr("slots"))));
+}
+
 TEST(Gap, ThatNothingExplainsIsNamedFirstWithTheMeasurementsThatWould) {
     const auto gap = gap_of(run(1, 40), {.datasheet = limit(), .measured = limit()});
     ASSERT_EQ(first_to_fix(*gap)->name, kResidualPart);

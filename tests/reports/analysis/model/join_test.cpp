@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "reports/analysis/model/answer.h"
+#include "reports/analysis/model/gap.h"
 
 namespace paretoken::reports {
 namespace {
@@ -777,14 +778,14 @@ TEST(Join, FloorCountsTheSlotsThatTheServerHas) {
     EXPECT_THAT(floor(one), Not(HasSubstr("with 4 requests in flight")));
     one.result.server.emplace();
     one.result.server->config = {{"total_slots", "4"}};
-    EXPECT_THAT(floor(one), HasSubstr("with 4 requests in flight"));
+    EXPECT_THAT(floor(one), HasSubstr("the limit with the server's 4 slots is"));
     EXPECT_EQ(build_report({one}, cpu_options()).configurations.front().hard_limit.back().batch, 4);
     EXPECT_THAT(
         part_of(build_report({one}, cpu_options()).configurations.front().points.front(), "hardware limit")
             .source,
         Not(HasSubstr("total_slots")));
     one.result.server->config = {{"total_slots", "many"}};
-    EXPECT_THAT(floor(one), Not(HasSubstr("with 4 requests in flight")));
+    EXPECT_THAT(floor(one), Not(HasSubstr("slots")));
 }
 
 TEST(Answer, NamesThePartThatIsMostOfTheGapAndHowManyTheHardwareCouldServe) {
@@ -800,12 +801,57 @@ TEST(Answer, NamesThePartThatIsMostOfTheGapAndHowManyTheHardwareCouldServe) {
                 HasSubstr("; most of the gap is not attributed"));
 }
 
-TEST(Answer, DoesNotBlameRequestsThatWaitForASlotIfTheLimitHasNoMoreSlots) {
+TEST(Answer, SaysWhatTheHardwareCouldDoWithMoreSlotsThanTheServerHas) {
     LoadedRun queued = simulated(32, 55.6, 1780);
-    queued.result.provenance.simulator["max_num_seqs"] = 16;
+    queued.result.provenance.simulator["max_num_seqs"] = 4;
+    queued.result.throughput.set(figure::kOutputTokens, 500);
+    const Configuration c = build_report({queued}, cpu_options()).configurations.front();
+    const Gap& gap = c.points.front().gap.value();
+    ASSERT_EQ(first_to_fix(gap)->name, kBatchPart);
+    EXPECT_THAT(c.answer,
+                AllOf(HasSubstr("the limit with the server's 4 slots is "),
+                      ::testing::ContainsRegex("the hardware could do .[0-9.]+ with [0-9]+ requests"),
+                      HasSubstr("; most of the gap is batch shortfall")));
+    EXPECT_THAT(gap.first_to_fix,
+                AllOf(StartsWith("batch shortfall"), HasSubstr("--max-num-seqs"), HasSubstr("has room for")));
+}
+
+TEST(Answer, NamesThePartThatTheSectionSaysToFixFirst) {
+    LoadedRun slow = simulated(1, 60, 61);
+    slow.result.provenance.simulator["step_s"] = 0.003;
+    const Configuration c = build_report({slow}, cpu_options()).configurations.front();
+    const Gap& gap = c.points.front().gap.value();
+    const GapPart* const first = first_to_fix(gap);
+    ASSERT_NE(first, nullptr);
+    EXPECT_THAT(c.answer,
+                HasSubstr(" of the gap is " +
+                          (first->name == kResidualPart ? std::string("not attributed") : first->name)));
+    EXPECT_THAT(gap.first_to_fix, StartsWith(first->name));
+}
+
+TEST(Answer, DoesNotBlameRequestsThatWaitForMemoryThatTheLimitHasNotEither) {
+    LoadedRun queued = simulated(32, 55.6, 1780);
+    queued.result.provenance.simulator["kv_capacity_tokens"] = 4 * 640;
+    queued.result.throughput.set(figure::kOutputTokens, 500);
     const Configuration c = build_report({queued}, cpu_options()).configurations.front();
     EXPECT_GT(part_of(c.points.front(), "batch shortfall").ms.value_or(0), 0);
-    EXPECT_THAT(c.answer, AllOf(HasSubstr("with 16 requests in flight"), Not(HasSubstr("batch shortfall"))));
+    EXPECT_THAT(c.answer, AllOf(HasSubstr("with 4 requests in flight"), Not(HasSubstr("batch shortfall"))));
+}
+
+TEST(Report, HasATitleThatSaysWhatItFound) {
+    EXPECT_THAT(build_report({simulated(1, 60, 61)}, cpu_options()).title,
+                ::testing::MatchesRegex(".[0-9.]+ per million output tokens at 60.0 tok/s per user"));
+    JoinOptions named = cpu_options();
+    named.title = "Mine";
+    EXPECT_EQ(build_report({simulated(1, 60, 61)}, named).title, "Mine");
+    ReportModel searched;
+    searched.searches = {{.directory = {},
+                          .slos = {},
+                          .text = "4.5 req/s is the highest. More.",
+                          .certify = {},
+                          .narrow = {}}};
+    EXPECT_EQ(answer_title(searched), "4.5 req/s is the highest");
+    EXPECT_EQ(answer_title({}), "Cost and performance");
 }
 
 TEST(Gap, IsLeftOutWhereTheServerDidNotKeepUp) {
