@@ -301,7 +301,8 @@ void conclude(const SweepPlan& plan, const reports::SweepFile& file, const std::
             print("{}{}", cell.empty() ? "" : fmt::format("  {}\n", experiments::text_of(cell)),
                   reports::answer_lines(answer, file.axis));
     std::fflush(stdout);
-    experiments::require_valid(file, directory);
+    experiments::require_valid(file,
+                               shell_line(experiments::words_to_continue(this_invocation(), directory)));
     const bool is_any_within =
         std::ranges::any_of(answers, [](const auto& of) { return of.second.within.has_value(); });
     if (plan.asked.require.empty() && is_any_within) return;

@@ -15,6 +15,7 @@ enum class ExitCode : int {
     runtime = 3,              ///< the environment is wrong: unreachable host, refused request, full disk
     measurement_invalid = 4,  ///< the run ended, but its result proves nothing
     gate_inconclusive = 5,    ///< the evidence does not decide a gate, a search or a limit
+    interrupted = 130,        ///< a signal ended the command before anything was measured
 };
 
 class Error : public std::runtime_error {

@@ -224,8 +224,11 @@ struct Measuring {
 
 RunResult measured_in(const Measuring& measuring, const LoadPlan& asked, const fs::path& place) {
     Measured run = measure(measuring.target, asked, place, measuring.session);
-    require_whole(run, measuring.target,
-                  fmt::format("the measured results are in {}", measuring.directory.string()));
+    require_whole(
+        run, measuring.target,
+        fmt::format("what was measured is in {0} (`paretoken report {0}` shows it); an experiment is "
+                    "not resumed, so measure again with --overwrite or another --out",
+                    measuring.directory.string()));
     return std::move(run.result);
 }
 

@@ -9,6 +9,7 @@
 #include "cards/host.h"
 #include "cards/price.h"
 #include "core/error.h"
+#include "core/plan/plan_arguments.h"
 #include "core/plan/plan_fields.h"
 #include "core/run/distinct_runs.h"
 #include "core/stable_sort.h"
@@ -143,7 +144,9 @@ std::optional<GateRun> kept_run(const fs::path& directory, bool is_candidate) {
 
 void measure_at(Gating& gating, const LoadPlan& asked, const Target& target, const fs::path& directory) {
     const Measured run = measure(target, asked, directory, gating.session);  // a part of a run is useless
-    require_whole(run, target, fmt::format("the same command goes on with {}", gating.directory.string()));
+    require_whole(run, target,
+                  fmt::format("this command continues the gate: {}",
+                              shell_line(words_to_continue(gating.session.invocation, gating.directory))));
 }
 
 /// Opens both sides, so that one that cannot be reached is known before the other is measured.

@@ -254,7 +254,9 @@ class Asker {
         }
     }
 
-    [[noreturn]] static void interrupted() { throw RuntimeError("interrupted before the measurement began"); }
+    [[noreturn]] static void interrupted() {
+        throw Error(ExitCode::interrupted, "interrupted before the measurement began");
+    }
 
     /// Returns a half-sentence that names the right scheme when the server uses the other one. The test sends
     /// neither key nor headers.

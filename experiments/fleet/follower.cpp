@@ -41,7 +41,7 @@ Follower::Follower(const Hello& own, const Finds& find, Duration patience, const
     const TimePoint latest = Clock::now() + patience;
     std::string why = "its file is not in the directory of the rendezvous; is it started?";
     while (!channel_) {
-        if (stop.stop_requested()) throw RuntimeError("interrupted; nothing was measured");
+        if (stop.stop_requested()) throw Error(ExitCode::interrupted, "interrupted; nothing was measured");
         const TimePoint now = Clock::now();
         if (now >= latest)
             throw RuntimeError(fmt::format("shard 0 did not answer within {:g} s (--rendezvous-timeout): {}",

@@ -63,7 +63,7 @@ void Leader::wait_for_all(const Hello& own, const Listener& listener, Duration p
     while (true) {
         const std::string left = missing(own.shard.count);
         if (left.empty()) return;
-        if (stop.stop_requested()) throw RuntimeError("interrupted; nothing was measured");
+        if (stop.stop_requested()) throw Error(ExitCode::interrupted, "interrupted; nothing was measured");
         if (Clock::now() >= latest)
             throw RuntimeError(fmt::format("{} of {} did not come within {:g} s (--rendezvous-timeout)", left,
                                            own.shard.count, seconds(patience)));

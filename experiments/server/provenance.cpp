@@ -10,6 +10,7 @@
 #include "cards/host.h"
 #include "cards/model.h"
 #include "core/plan/plan.h"
+#include "core/plan/plan_arguments.h"
 #include "core/result/result.h"
 #include "core/text/utc.h"
 #include "core/version.h"
@@ -61,6 +62,13 @@ std::optional<ModelCardNote> model_card_of(const LoadPlan& resolved, const std::
 }
 
 }  // namespace
+
+std::vector<std::string> words_to_continue(const Invocation& invocation,
+                                           const std::filesystem::path& directory) {
+    std::vector<std::string> words = with_option(invocation.argv, "--out", directory.string());
+    std::erase(words, "--overwrite");
+    return words;
+}
 
 Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation) {
     const cards::HostFacts host = cards::this_host();

@@ -1,6 +1,7 @@
 #pragma once
 // The provenance of an experiment's results: program, host, server and time.
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ struct Invocation {
     std::vector<std::string> argv;
     std::string command;  ///< the command as one line for a shell
 };
+
+/// Returns the words of the command that continues in `directory` what this invocation began there.
+std::vector<std::string> words_to_continue(const Invocation& invocation,
+                                           const std::filesystem::path& directory);
 
 /// Returns the provenance of a run that starts now. Throws UsageError for a wrong GPU or model card.
 Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation);

@@ -416,7 +416,8 @@ void wait_until_ready(const std::string& url, const std::string& ready_url, Dura
     const TimePoint began = Clock::now();
     bool told = false;
     while (!is_ready(url, ready_url)) {
-        if (stop.stop_requested()) throw RuntimeError("interrupted before the server was ready");
+        if (stop.stop_requested())
+            throw Error(ExitCode::interrupted, "interrupted before the server was ready");
         const auto waited = Clock::now() - began;
         if (waited > patience)
             throw ServerFailed(fmt::format("{} was not ready within {:.0f} s (--ready-timeout)",
@@ -519,7 +520,8 @@ void CommandServer::wait_until_ready(const ServerCommandLine& command, Watcher& 
                 fmt::format("the server '{}' ended with exit status {} before it was ready; {}", command.text,
                             status_.value_or(-1), last_words()));
         }
-        if (stop.stop_requested()) throw RuntimeError("interrupted before the server was ready");
+        if (stop.stop_requested())
+            throw Error(ExitCode::interrupted, "interrupted before the server was ready");
         if (url_.empty()) url_ = own_url_in(text_in(log_, kFirstLines, false), group_);
         if (!url_.empty() &&
             is_ready(url_, with_port(command.ready_url, std::to_string(http::parse_url(url_).port))) &&

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/plan/plan_arguments.h"
 #include "core/text/number_text.h"
 #include "experiments/session.h"
 #include "experiments/watcher.h"
@@ -35,8 +36,10 @@ LoadPlan pilot_at(const SweepPlan& plan, double in_flight) {
     return asked;
 }
 
-RunResult pilot(const Target& target, const LoadPlan& asked, const fs::path& directory,
+/// Measures in a directory below that of the sweep.
+RunResult pilot(const Target& target, const LoadPlan& asked, const fs::path& sweep, const std::string& name,
                 const Session& session) {
+    const fs::path directory = sweep / name;
     if (reports::has_result(directory)) {
         RunResult before = reports::read_run_directory(directory);
         if (!before.partial) return before;
@@ -45,7 +48,8 @@ RunResult pilot(const Target& target, const LoadPlan& asked, const fs::path& dir
     if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
     if (measured.result.partial)
         throw RuntimeError(
-            "interrupted during the search for saturation; the same command continues the measurement");
+            fmt::format("interrupted during the search for saturation; this command continues it: {}",
+                        shell_line(words_to_continue(session.invocation, sweep))));
     return std::move(measured.result);
 }
 
@@ -84,8 +88,8 @@ std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& p
     double before = 0;
     for (double in_flight = 1, flat = 0; in_flight <= kMostInFlight && flat < 2; in_flight *= 2) {
         session.watcher.wait(fmt::format("looking for saturation: {:.0f} in flight", in_flight));
-        const RunResult result = pilot(target, pilot_at(plan, in_flight),
-                                       directory / "pilot" / fmt::format("c{:04.0f}", in_flight), session);
+        const RunResult result = pilot(target, pilot_at(plan, in_flight), directory,
+                                       fmt::format("pilot/c{:04.0f}", in_flight), session);
         // The rate of the whole run is used, because a pilot is too short to have a steady window.
         const double rate = result.whole_run.at(figure::kRequests).value_or(0) * arrivals_per_request(result);
         if (!(rate > 0))

@@ -152,8 +152,8 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
                                                                        shortest_e2e_s.value_or(0)));
             result = measure_point(target, asked, file, point, directory, session);
             if (result->partial)
-                throw RuntimeError(
-                    fmt::format("interrupted; the same command goes on from {}", directory.string()));
+                throw RuntimeError(fmt::format("interrupted; this command continues the search: {}",
+                                               shell_line(words_to_continue(session.invocation, directory))));
             budget.spend(target.in_virtual_time() ? from_seconds(result->window.run_s) : Clock::now() - began,
                          step->longer);
         }
@@ -202,8 +202,7 @@ std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSea
     const bool is_bracket = search.pass && search.fail;
     const bool whole = plan.sweep.axis == Axis::concurrency;
     if (is_bracket && whole && *search.fail - *search.pass <= 1) return {};
-    auto words = with_option(invocation.argv, "--out", directory.string());
-    std::erase(words, "--overwrite");
+    auto words = words_to_continue(invocation, directory);
     words = plan.max_time
                 ? with_option(std::move(words), "--max-time", paretoken::text_of(*plan.max_time * 2))
                 : with_option(std::move(words), "--max-runs", fmt::format("{}", search.runs + kMoreRuns));

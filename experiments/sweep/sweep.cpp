@@ -660,6 +660,11 @@ void measure_points(ServerLauncher& launcher, const SweepPlan& plan, SweepFile& 
             fail_stretch(sweeping, stretch, error.what());
             launcher.end_server();
             if (session.interruption.stop_starting.stop_requested()) throw;
+        } catch (const Error& error) {
+            const bool has_results = std::ranges::any_of(
+                file.points, [](const SweepPoint& point) { return point.state == PointState::done; });
+            if (error.code() != ExitCode::interrupted || !has_results) throw;
+            return;
         }
         if (sweeping.stopped) return;
     }
@@ -693,7 +698,7 @@ RunResult measure_point(const Target& target, const LoadPlan& asked, SweepFile& 
     return std::move(measured.result);
 }
 
-void require_valid(const SweepFile& file, const fs::path& directory) {
+void require_valid(const SweepFile& file, const std::string& continuing) {
     std::vector<const SweepPoint*> failed;
     std::vector<const SweepPoint*> invalid;
     std::size_t pending = 0;
@@ -703,13 +708,13 @@ void require_valid(const SweepFile& file, const fs::path& directory) {
         if (point.state == PointState::pending || point.state == PointState::running) ++pending;
     }
     if (pending > 0) {
-        throw RuntimeError(fmt::format("interrupted with {} points to go; the same command goes on from {}",
-                                       pending + failed.size(), directory.string()));
+        throw RuntimeError(fmt::format("interrupted with {} points to go; this command measures them: {}",
+                                       pending + failed.size(), continuing));
     }
     if (!failed.empty()) {
-        throw RuntimeError(
-            fmt::format("{} of {} points could not be measured ({}): {}; the same command tries them again",
-                        failed.size(), file.points.size(), labels_of(failed), failed.front()->error));
+        throw RuntimeError(fmt::format(
+            "{} of {} points could not be measured ({}): {}; this command tries them again: {}",
+            failed.size(), file.points.size(), labels_of(failed), failed.front()->error, continuing));
     }
     if (invalid.empty()) return;
     // The point with the largest share of failures says most about the server.

@@ -134,7 +134,8 @@ std::size_t starts_of(const std::vector<Stretch>& stretches, const std::vector<r
 
 /// Measures the points of `file` that are not done, each stretch on a target of its own, in virtual time as
 /// many points at once as there are cores. A server that fails fails the points of its stretch only. Returns
-/// early on a stop. Throws other errors, and UsageError if compared servers have different models.
+/// early on a stop, and throws ExitCode::interrupted if nothing was measured. Throws other errors, and
+/// UsageError if compared servers have different models.
 void measure_points(ServerLauncher& launcher, const SweepPlan& plan, reports::SweepFile& file,
                     const std::filesystem::path& directory, const Session& session);
 
@@ -146,7 +147,8 @@ RunResult measure_point(const Target& target, const LoadPlan& asked, reports::Sw
                         const Session& session);
 
 /// Throws RuntimeError when points of a sweep are missing or failed, Error with
-/// ExitCode::measurement_invalid when any of them is invalid.
-void require_valid(const reports::SweepFile& file, const std::filesystem::path& directory);
+/// ExitCode::measurement_invalid when any of them is invalid. `continuing` is the command that measures what
+/// is missing.
+void require_valid(const reports::SweepFile& file, const std::string& continuing);
 
 }  // namespace paretoken::experiments

@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import time
 import unittest
 
 from harness import BINARY, Case, environment, paretoken, request_lines, run_json, simulated_server, started, wait_until
@@ -63,6 +64,32 @@ class Interrupted(Case):
         counts = self.long_streams(2)
         self.assertGreater(counts["cancelled"], 0)
         self.assertEqual(counts["failed"], 0)
+
+    def test_an_interrupt_before_anything_was_measured_has_its_own_exit_code(self):
+        with simulated_server("--fault", "http-503") as address:
+            for command in (("sweep", address, "--concurrency", "1..2"), ("cache", address),
+                            ("gate", "--baseline-url", address, "--candidate-url", address)):
+                with self.subTest(command[0]), started(
+                        [BINARY, *command, "--out", self.directory / command[0]], stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment(), text=True) as process:
+                    wait_until((self.directory / command[0]).exists, what="the start")
+                    time.sleep(0.3)
+                    process.send_signal(signal.SIGINT)
+                    _, stderr = process.communicate(timeout=30)
+                    self.assertEqual(process.returncode, 130, stderr)
+                    self.assertIn("interrupted before the measurement began", stderr)
+
+    def test_an_interrupted_sweep_prints_the_command_that_continues_it(self):
+        with simulated_server() as address:
+            with started([BINARY, "sweep", address, "--concurrency", "1..4", "--num-prompts", 2000, "--isl", 32, "--osl", 8],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment(),
+                         text=True, cwd=self.directory) as process:
+                wait_until(lambda: any(lines_in(file) >= 40 for file in self.directory.rglob("requests.jsonl")),
+                           what="40 requests on disk")
+                process.send_signal(signal.SIGINT)
+                _, stderr = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 3, stderr)
+        self.assertRegex(stderr, r"this command measures them: paretoken sweep http://\S+ .*--out runs/")
 
     def test_a_killed_run_leaves_lines_that_can_be_read_and_no_good_result(self):
         with simulated_server() as address:

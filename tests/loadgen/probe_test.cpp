@@ -52,7 +52,7 @@ EndpointOptions options_for(const ScriptedServer& server) {
 std::string failure_of(const EndpointOptions& options) {
     try {
         probe(options);
-    } catch (const RuntimeError& error) {
+    } catch (const Error& error) {
         return error.what();
     }
     return "no failure";

@@ -21,7 +21,7 @@ class ServerCommand : public VirtualExperiment {
             const CommandServer server(
                 {.text = text, .log = directory_ / "server.log", .patience = patience, .shell = true},
                 watcher_, stop_.get_token());
-        } catch (const RuntimeError& error) {
+        } catch (const Error& error) {
             return error.what();
         }
         return "it came up";

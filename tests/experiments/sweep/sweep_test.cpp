@@ -415,7 +415,10 @@ TEST(RequireValidSweep, throws_what_a_sweep_deserves) {
     reports::SweepFile file;
     file.points.resize(2);
     file.points[0].state = PointState::done;
-    EXPECT_THROW(require_valid(file, "runs"), RuntimeError);
+    EXPECT_THAT([&] { require_valid(file, "paretoken sweep X --out runs/a"); },
+                ::testing::ThrowsMessage<RuntimeError>(HasSubstr(
+                    "interrupted with 1 points to go; this command measures them: paretoken sweep X "
+                    "--out runs/a")));
     file.points[1].state = PointState::done;
     EXPECT_NO_THROW(require_valid(file, "runs"));
     file.points[1].load_label = "c=4";
