@@ -19,17 +19,21 @@ double mean_of(const std::vector<double>& values) {
     return sum / static_cast<double>(values.size());
 }
 
-/// What a cell is ranked by: what it costs, then how many GPUs it takes.
+/// What a cell is ranked by: what it costs in whole cents, then how many GPUs it takes, then how much of them
+/// is used, because the rest is a reserve.
 struct Rank {
-    double cost = std::numeric_limits<double>::infinity();
+    double cents = std::numeric_limits<double>::infinity();
     double gpus = std::numeric_limits<double>::infinity();
+    double utilization = 0;
 
     auto operator<=>(const Rank&) const = default;
 };
 
 Rank rank_of(const PlannedCell& cell) {
-    if (cell.fleet) return {cell.fleet->usd_per_month.value_or(1e15), static_cast<double>(cell.fleet->gpus)};
-    return {cell.usd_per_m_output.value_or(1e15), static_cast<double>(cell.gpus())};
+    if (cell.fleet)
+        return {std::round(100 * cell.fleet->usd_per_month.value_or(1e15)),
+                static_cast<double>(cell.fleet->gpus), cell.fleet->utilization};
+    return {100 * cell.usd_per_m_output.value_or(1e15), static_cast<double>(cell.gpus())};
 }
 
 }  // namespace

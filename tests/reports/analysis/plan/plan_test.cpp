@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -150,6 +151,17 @@ TEST(Plan, TheBestCellIsTheCheapestThatCarriesTheDemand) {
     dear.fleet->usd_per_month = 7000;
     EXPECT_EQ(best_of({refused, cheap, dear}, true), 1U);
     EXPECT_EQ(best_of({refused}, false), std::nullopt);
+}
+
+TEST(Plan, OfCellsThatCostTheSameTheOneWithTheReserveIsTheBest) {
+    PlannedCell full = cell_on("h100-sxm", 4, 11.8);
+    PlannedCell half = cell_on("h100-sxm", 8, 23.6);
+    full.speed = half.speed = PlannedSpeed{.load = 1};
+    full.fleet = PlannedFleet{.replicas = 4, .gpus = 16, .utilization = 1, .usd_per_month = 33984};
+    half.fleet = PlannedFleet{
+        .replicas = 2, .gpus = 16, .utilization = .58, .usd_per_month = std::nextafter(33984., 40000.)};
+    EXPECT_EQ(best_of({full, half}, true), 1U);
+    EXPECT_EQ(best_of({half, full}, true), 0U);
 }
 
 TEST(Plan, ACellWithoutALoadWithinTheLimitsIsNotTheBest) {
