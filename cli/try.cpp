@@ -209,13 +209,13 @@ std::string next_command(const reports::FirstLook& look, const LoadPlan& asked) 
 }
 
 /// Writes the page over all runs, and returns its path.
-std::string write_page(const fs::path& directory, bool has_micro) {
+std::string write_page(const fs::path& directory, const std::string& title, bool has_micro) {
     const fs::path micro = directory / "micro.json";
     ReportCommand report;
     report.directories = {directory.string()};
     if (fs::exists(micro)) report.micro = {micro.string()};
     report.no_micro = !has_micro;
-    report.title = "A first look";
+    report.title = title;
     report.out = (directory / "report.html").string();
     report.formats = "html";
     return write_report(report).front().string();
@@ -254,7 +254,7 @@ void look(const TryOptions& options, experiments::FirstLookPlan plan, const expe
     found.memory = std::move(memory.bound);
     found.no_memory = std::move(memory.why_not);
     found.next = next_command(found, plan.asked);
-    found.page = write_page(directory, !micro.empty());
+    found.page = write_page(directory, reports::first_look_title(found), !micro.empty());
     print("{}", reports::first_look_text(found));
 }
 

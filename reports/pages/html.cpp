@@ -126,14 +126,19 @@ std::vector<Figure> figures_of(const Configuration& configuration) {
     std::vector<Figure> figures;
     if (const ReportPoint* p = answer_point(configuration); p != nullptr && usd(*p)) {
         std::string note = "all costs on output, per M tokens, " + p->load_label;
-        if (p->limits == SloVerdict::within) note += ", not shown at 99 %";
+        if (p->limits == SloVerdict::within) note += "; measured within, but not proved at 99 %";
         figures.push_back(
             {p->limits ? "Cheapest within the limits" : "Cheapest", "$" + dollars(*usd(*p)), note});
     }
+    const auto named = [](const char* name, const ReportPoint& p) {
+        return std::string(name) + (p.limits ? " within the limits" : "");
+    };
     if (const ReportPoint* p = best_point(configuration, per_user))
-        figures.push_back({"Fastest for a user", significant(per_user(*p)), "tok/s, " + p->load_label});
+        figures.push_back(
+            {named("Fastest for a user", *p), significant(per_user(*p)), "tok/s, " + p->load_label});
     if (const ReportPoint* p = best_point(configuration, rate))
-        figures.push_back({"Highest throughput", significant(rate(*p)), "tok/s, " + p->load_label});
+        figures.push_back(
+            {named("Highest throughput", *p), significant(rate(*p)), "tok/s, " + p->load_label});
     if (const ReportPoint* p = best_point(configuration, of_limit))
         figures.push_back(
             {"Nearest the hardware", significant(*of_limit(*p) * 100) + " %", "of limit, " + p->load_label});
@@ -150,16 +155,16 @@ std::string sentence_of(const Configuration& configuration, std::size_t series) 
     } else {
         head = fmt::format("<b>{}</b>{}", escaped(configuration.title), rest.empty() ? "" : ": ");
     }
-    return fmt::format("<p class=\"sentence\">{}{}{}</p>\n", marker_html(series), head, escaped(rest));
+    return fmt::format("<p class=\"sentence\">{}{}{}</p>\n", marker_html(series), head, html_text(rest));
 }
 
 std::string answer_of(const Configuration& configuration, std::size_t series) {
     std::string html = "<article class=\"answer\">\n" + sentence_of(configuration, series);
-    html += fmt::format("<p class=\"workload\">{}</p>\n", escaped(configuration.workload));
+    html += fmt::format("<p class=\"workload\">{}</p>\n", html_text(configuration.workload));
     std::string figures;
     for (const Figure& figure : figures_of(configuration))
         figures += fmt::format("<div><dt>{}<dd>{} <small>{}</small></div>\n", escaped(figure.name),
-                               escaped(figure.value), escaped(figure.note));
+                               html_text(figure.value), html_text(figure.note));
     if (!figures.empty()) html += fmt::format("<dl class=\"figures\">\n{}</dl>\n", figures);
     std::string notices;
     for (const std::string& error : configuration.errors)
@@ -661,6 +666,16 @@ std::string html_escaped(std::string_view text) {
                 out += c;
         }
     }
+    return out;
+}
+
+std::string html_text(std::string_view text) {
+    std::string out = html_escaped(text);
+    for (std::size_t at = 0; (at = out.find(" %", at)) != std::string::npos;)
+        if (at > 0 && out[at - 1] >= '0' && out[at - 1] <= '9')
+            out.replace(at, 1, "\u00a0");
+        else
+            at += 2;
     return out;
 }
 

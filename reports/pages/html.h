@@ -16,6 +16,8 @@ std::string served_html_report(const ReportModel& model, std::string_view versio
 
 /// The text escaped for HTML, including attributes.
 std::string html_escaped(std::string_view text);
+/// The same for text that is read and not copied: "%" stays in the line of its number.
+std::string html_text(std::string_view text);
 
 /// `template_text` with every {{name}} replaced by its value. Values are not searched for names again. It is
 /// asserted that every name in the template is in `values`.

@@ -30,7 +30,7 @@ std::string with_breaks(const std::string& cell) {
     std::string html;
     for (std::size_t begin = 0; begin <= cell.size();) {
         const std::size_t end = std::min(cell.find('\n', begin), cell.size());
-        html += (begin > 0 ? "<br>" : "") + html_escaped(std::string_view(cell).substr(begin, end - begin));
+        html += (begin > 0 ? "<br>" : "") + html_text(std::string_view(cell).substr(begin, end - begin));
         begin = end + 1;
     }
     return html;
@@ -61,7 +61,7 @@ std::string table_html(const Table& table, std::string_view attributes) {
     std::string html = fmt::format("<div class=\"scroll\"{}><table{}><thead><tr>", attributes,
                                    table.titles.empty() ? "" : " class=\"choice\"");
     for (const std::size_t i : columns)
-        html += fmt::format("<th{} scope=\"col\">{}", text_class(i), html_escaped(table.columns[i].title));
+        html += fmt::format("<th{} scope=\"col\">{}", text_class(i), html_text(table.columns[i].title));
     html += "</tr></thead>\n<tbody>\n";
     for (std::size_t row = 0; row < table.rows.size(); ++row) {
         html += fmt::format("<tr><th{} scope=\"row\">{}", text_class(0), row_title(table, row));
@@ -128,8 +128,8 @@ std::string intervals_html(const IntervalChart& chart) {
 std::string headlines_html(const Headlines& headlines) {
     std::string items;
     for (const Headline& one : headlines.items)
-        items += fmt::format("<div><dt>{}<dd>{} <small>{}</small></div>\n", html_escaped(one.name),
-                             html_escaped(one.value), html_escaped(one.note));
+        items += fmt::format("<div><dt>{}<dd>{} <small>{}</small></div>\n", html_text(one.name),
+                             html_text(one.value), html_text(one.note));
     return "<dl class=\"figures\">\n" + items + "</dl>\n";
 }
 
@@ -138,7 +138,7 @@ std::string notice_html(const Notice& notice) {
     if (!notice.code.empty())
         html += fmt::format("<span class=\"badge {}\">{}</span> ", class_of(notice.tone),
                             html_escaped(notice.code));
-    html += html_escaped(notice.text);
+    html += html_text(notice.text);
     if (!notice.evidence.empty()) html += fmt::format(" <small>{}</small>", html_escaped(notice.evidence));
     return html + "</li>\n";
 }
@@ -154,11 +154,10 @@ class Writer {
         for (const Block& block : blocks)
             html += std::visit(
                 Overloaded{[](const Paragraph& one) {
-                               return fmt::format("<p class=\"lead\">{}{}</p>\n",
-                                                  one.strong.empty()
-                                                      ? ""
-                                                      : fmt::format("<b>{}</b>", html_escaped(one.strong)),
-                                                  html_escaped(one.text));
+                               return fmt::format(
+                                   "<p class=\"lead\">{}{}</p>\n",
+                                   one.strong.empty() ? "" : fmt::format("<b>{}</b>", html_text(one.strong)),
+                                   html_text(one.text));
                            },
                            [](const Notices& one) {
                                std::string items;
@@ -193,7 +192,7 @@ class Writer {
         std::string heading;
         if (!one.title.empty())
             heading = fmt::format("<h{0}>{1}{2}</h{0}>\n", depth,
-                                  one.series ? marker_html(*one.series) + " " : "", html_escaped(one.title));
+                                  one.series ? marker_html(*one.series) + " " : "", html_text(one.title));
         return fmt::format("<div class=\"part{}\"{}>{}{}</div>\n", one.ruled ? " device" : "", attributes,
                            heading, blocks(one.blocks, depth));
     }
@@ -257,7 +256,7 @@ std::string html_of(const Table& table) {
 std::string html_of(const Section& section, bool numbers) {
     return fmt::format(
         "<section aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n{2}</section>\n", section.id,
-        html_escaped(section.title), Writer(section.id, numbers).blocks(section.blocks, 2));
+        html_text(section.title), Writer(section.id, numbers).blocks(section.blocks, 2));
 }
 
 }  // namespace paretoken::reports

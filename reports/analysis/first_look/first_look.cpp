@@ -143,6 +143,17 @@ std::optional<double> people_at_half_speed(std::span<const SpeedOfCrowd> crowds)
     return std::nullopt;
 }
 
+std::string first_look_title(const FirstLook& look) {
+    const SpeedAtDepth& first = look.depths.front();
+    if (!first.first_token_s || !first.generation_tok_per_s) return "A first look at " + look.server;
+    std::string text = fmt::format("The first word comes in {}, then {} tokens per second",
+                                   time_text(*first.first_token_s), significant(*first.generation_tok_per_s));
+    if (const auto half = people_at_half_speed(look.crowds))
+        text +=
+            fmt::format("; up to about {} people at once each get at least half of that", people_text(*half));
+    return text;
+}
+
 std::string first_look_text(const FirstLook& look, std::size_t columns) {
     const bool is_named = look.server.find(look.model) != std::string::npos;
     const std::string title = is_named ? look.server : fmt::format("{} with {}", look.server, look.model);

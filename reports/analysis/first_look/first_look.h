@@ -70,6 +70,9 @@ bool is_slowed_to_half(const SpeedOfCrowd& alone, const SpeedOfCrowd& crowd);
 /// faster and the first that is not, interpolated over the logarithms. Nothing if no level is slowed to half.
 std::optional<double> people_at_half_speed(std::span<const SpeedOfCrowd> crowds);
 
+/// Returns a title that says what was found: "The first word comes in 26 ms, then 132 tokens per second".
+std::string first_look_title(const FirstLook& look);
+
 /// Returns the account, in lines of at most `columns` columns.
 std::string first_look_text(const FirstLook& look, std::size_t columns = 80);
 

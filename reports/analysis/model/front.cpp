@@ -241,11 +241,16 @@ std::vector<std::string> separations(const std::vector<Configuration>& configura
     for (std::size_t b = 1; b < configurations.size(); ++b) {
         const std::string part = differing_part(configurations[0], configurations[b], in_dollars);
         const bool helps = !options.anyway && part != "no price";  // --anyway gives no price
-        if (!part.empty())
-            (part.starts_with("another workload") ? of_workloads : texts)
-                .push_back(fmt::format("{} has {}: {} {}{}.", title_of(configurations[b]), part,
-                                       options.anyway ? "compared nevertheless with" : "not compared with",
-                                       title_of(configurations[0]), helps ? "; --anyway compares them" : ""));
+        const std::string what = options.anyway ? "; they share a front nevertheless (--anyway)"
+                                                : fmt::format(", so they do not share a front{}",
+                                                              helps ? "; --anyway joins them" : "");
+        const std::string first = title_of(configurations[0]);
+        if (part.starts_with("another workload"))
+            of_workloads.push_back(fmt::format("{} and {} have different workloads{}.", first,
+                                               title_of(configurations[b]), what));
+        else if (!part.empty())
+            texts.push_back(
+                fmt::format("{} has {} than {}{}.", title_of(configurations[b]), part, first, what));
         for (std::size_t a = 0; a < b; ++a)
             quality_unknown = quality_unknown ||
                               (differing_part(configurations[a], configurations[b], in_dollars).empty() &&
@@ -253,10 +258,11 @@ std::vector<std::string> separations(const std::vector<Configuration>& configura
                                !are_comparable(configurations[a].quality, configurations[b].quality));
     }
     if (of_workloads.size() > 1)
-        of_workloads = {
-            fmt::format("{} configurations have another workload than {}: {}.", of_workloads.size(),
-                        title_of(configurations[0]),
-                        options.anyway ? "compared nevertheless" : "not compared; --anyway compares them")};
+        of_workloads = {fmt::format("{} configurations have other workloads than {}{}.", of_workloads.size(),
+                                    title_of(configurations[0]),
+                                    options.anyway
+                                        ? "; they share a front nevertheless (--anyway)"
+                                        : ", so they do not share a front with it; --anyway joins them")};
     texts.insert(texts.end(), of_workloads.begin(), of_workloads.end());
     if (!quality_unknown || options.quality_equal) return texts;
     texts.emplace_back(

@@ -235,6 +235,7 @@ std::string chart_json(const ReportModel& model, const std::vector<Section>& sec
     Json bars = Json::array();
     for (const BarChart* chart : bar_charts_of(sections)) bars.push_back(chart_bars(*chart));
     const std::string text = text_of({{"axes", chart_axes(model.front)},
+                                      {"separate", !model.front.separate.empty() && !model.front.anyway},
                                       {"configurations", configurations},
                                       {"commands", commands.list()},
                                       {"whatIfs", what_ifs},

@@ -11,7 +11,7 @@
 
   // ---- what a series looks like: a colour and a shape, so that colour is never the only difference
 
-  const COLOURS = 4;
+  const COLOURS = 6;
   const SHAPES = [  // in a box from -6 to 6
     "M5.2 0A5.2 5.2 0 1 1-5.2 0A5.2 5.2 0 1 1 5.2 0Z",
     "M-4.7-4.7H4.7V4.7H-4.7Z",
@@ -495,14 +495,11 @@
     });
   }
 
-  /** The front over all configurations, drawn where it is one front: those of several workloads are not. */
+  /** The front over all configurations; nothing if the page says that some of them are not compared. */
   function commonFront(datasets) {
     const sets = datasets.filter((d) => d.marked && !d.switches.some((name) => hidden.has(name)));
     const front = sets.flatMap((d) => d.data.filter((p) => p.filled && !p.invalid)).sort((a, b) => a.x - b.x || a.y - b.y);
-    if (overTime()) return [];
-    const isRising = axes.xs[across].more !== axes.ys[up].more;
-    const isOne = front.every((p, i) => i === 0 || (isRising ? p.y >= front[i - 1].y : p.y <= front[i - 1].y));
-    if (!isOne || sets.filter((d) => d.data.some((p) => p.filled)).length < 2) return [];
+    if (overTime() || data.separate || sets.filter((d) => d.data.some((p) => p.filled)).length < 2) return [];
     return [lineSet(0, colour("faint"), [], front.map(({ x, y }) => ({ x, y })), { borderWidth: 7, borderColor: faded(colour("faint"), 0.35) })];
   }
 

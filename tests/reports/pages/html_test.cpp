@@ -69,6 +69,19 @@ TEST(HtmlReport, CallsAPercentileInfiniteOnlyIfItFallsAmongFailures) {
     EXPECT_EQ(infinite(sample::withholding_run(32, .012, 8)), 0U);
 }
 
+TEST(HtmlReport, KeepsAPercentSignInTheLineOfItsNumber) {
+    EXPECT_EQ(html_text("7 % of <b> %"), "7\u00a0% of &lt;b&gt; %");
+    EXPECT_EQ(html_text(" %, 5 %"), " %, 5\u00a0%");
+}
+
+TEST(HtmlReport, CallsTheHighestThroughputOneWithinTheLimitsWhereThereAreLimits) {
+    ReportModel model = sample::report();
+    EXPECT_THAT(html_report(model), Not(HasSubstr("Highest throughput within the limits")));
+    for (Configuration& one : model.configurations)
+        for (ReportPoint& point : one.points) point.limits = SloVerdict::within;
+    EXPECT_THAT(html_report(model), HasSubstr("Highest throughput within the limits"));
+}
+
 TEST(HtmlReport, LoadsNothingFromAnywhere) {
     const std::string markup = markup_of(html_report(sample::report()));
     for (const char* attribute : {" src=", " href=\"http", "@import", "url(", "<link", "<iframe", "<img"})

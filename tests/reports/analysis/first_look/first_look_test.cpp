@@ -80,6 +80,14 @@ TEST(FirstLook, HalfSpeedLiesBetweenTheLevelsForAnyTimes) {
         }
 }
 
+TEST(FirstLook, TheTitleSaysWhatWasFound) {
+    EXPECT_EQ(
+        first_look_title(sample()),
+        "The first word comes in 400 ms, then 80.0 tokens per second; up to about 2.7 people at once each "
+        "get at least half of that");
+    EXPECT_EQ(first_look_title({.server = "s", .model = "m", .depths = {{}}}), "A first look at s");
+}
+
 TEST(FirstLook, TheAccountSaysEveryPartInLinesOfTheWidth) {
     const std::string text = first_look_text(sample());
     for (const char* const said :

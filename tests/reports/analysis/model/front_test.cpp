@@ -100,17 +100,18 @@ TEST(Front, DoesNotGoOverModelsWorkloadsOrPriceBasesUnlessToldTo) {
     for (const Configuration& one : apart) EXPECT_TRUE(one.points[0].on_front) << one.name;
     EXPECT_THAT(
         note.separate,
-        ElementsAre(
-            "B has another model (qwen): not compared with A; --anyway compares them.",
-            "D has another price basis (spot, 2026-11-01): not compared with A; --anyway compares them.",
-            "C has another workload (4000 in : 50 out): not compared with A; --anyway compares them."));
+        ElementsAre("B has another model (qwen) than A, so they do not share a front; --anyway joins them.",
+                    "D has another price basis (spot, 2026-11-01) than A, so they do not share a front; "
+                    "--anyway joins "
+                    "them.",
+                    "A and C have different workloads, so they do not share a front; --anyway joins them."));
     std::vector<Configuration> together = all();
     const FrontNote marked = place_on_fronts(together, {.anyway = true});
     for (std::size_t i = 1; i < together.size(); ++i)
         EXPECT_EQ(together[i].points[0].why_not, "dominated by c=8 on A");
     EXPECT_TRUE(marked.anyway);
     EXPECT_THAT(marked.separate,
-                Contains(HasSubstr("B has another model (qwen): compared nevertheless with A")));
+                Contains(HasSubstr("B has another model (qwen) than A; they share a front nevertheless")));
 }
 
 TEST(Front, DoesNotHoldWhatHasNoPriceAgainstWhatHasOne) {
