@@ -60,13 +60,12 @@ reports::ComparedSide side_of(const std::string& name, Runs runs, const reports:
     return side;
 }
 
-/// "1.38 (1.35 to 1.41)"
+/// "1.38 (1.35 to 1.41)", or "1.38 (no interval)"
 std::string ratio_text(const reports::SideFigure& figure) {
     if (!figure.ratio) return "";
-    std::string text = fmt::format("{:.3f}", *figure.ratio);
-    if (figure.ratio_ci95)
-        text += fmt::format(" ({:.3f} to {:.3f})", figure.ratio_ci95->low, figure.ratio_ci95->high);
-    return text;
+    if (!figure.ratio_ci95) return fmt::format("{:.3f} (no interval)", *figure.ratio);
+    return fmt::format("{:.3f} ({:.3f} to {:.3f})", *figure.ratio, figure.ratio_ci95->low,
+                       figure.ratio_ci95->high);
 }
 
 /// The letter that stands for a side in tables.

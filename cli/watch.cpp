@@ -74,7 +74,7 @@ void require_quiet(const experiments::WatchState& state) {
         if (alert.state == AlertState::firing && alert.severity == AlertSeverity::fail)
             fired += (fired.empty() ? "" : "; ") + text_of(alert);
     if (!fired.empty())
-        throw Error(ExitCode::gate_failed, fmt::format("alerts of severity fail fired: {}", fired));
+        throw Error(ExitCode::gate_failed, fmt::format("an alert of severity fail fired: {}", fired));
 }
 
 void watch(experiments::WatchPlan plan, const experiments::Access& access) {

@@ -95,7 +95,8 @@ constexpr std::string_view kGate[] = {
     "paretoken gate --baseline main --candidate-url http://localhost:8000 --github --export junit=gate.xml",
 };
 constexpr std::string_view kReport[] = {
-    "A page of a sweep: cost against speed",
+    "A page of a sweep: cost against speed; why a server is slow or its throughput low: the bottleneck, the "
+    "queue",
     "paretoken report runs/mine --price 2026-11-cloud --gpu h100",
     "Two configurations on one page, with a price list of your own",
     "paretoken report runs/fp8 runs/awq --price prices.json",
@@ -168,6 +169,10 @@ constexpr std::string_view kCache[] = {
     "How many prefixes it holds, and for how long",
     "paretoken cache http://localhost:8000 --working-set 1..64 --ttl 10m",
 };
+constexpr std::string_view kWatch[] = {
+    "Monitor a server in production: a few requests each minute, with alerts",
+    "paretoken watch http://localhost:8000 --every 1m --duration 336h",
+};
 constexpr std::string_view kMerge[] = {
     "The shards that two machines measured without a rendezvous",
     "paretoken merge runs/part0 runs/part1 --out runs/both",
@@ -214,6 +219,7 @@ constexpr HelpPage kPages[] = {{"", kWhole, {}},
                                {"plan", kPlan, {}},
                                {"serve", kServe, {}},
                                {"cache", kCache, {}},
+                               {"watch", kWatch, {}},
                                {"merge", kMerge, {}},
                                {"show", kShow, {}},
                                {"export", kExport, {}}};

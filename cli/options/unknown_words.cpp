@@ -99,6 +99,9 @@ void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& a
             } else if (command == &app && !word.starts_with('-')) {
                 throw UsageError(fmt::format("there is no command '{}'{}; see --help", word,
                                              suggestion(nearest(word, commands_of(app)))));
+            } else if (word.starts_with("sim:") && command->get_option_no_throw("--profile") != nullptr) {
+                throw UsageError(fmt::format("{0} takes the profile as an option: {0} --profile {1}", path,
+                                             word.substr(4)));
             }
             continue;
         }

@@ -11,8 +11,8 @@ class App;
 namespace paretoken::cli {
 
 /// Throws UsageError if the first word that is no option is not a command, if an option of the command stands
-/// where a value is expected, or naming all words that look like options that the command does not have.
-/// Words after "--" are not checked.
+/// where a value is expected, if sim:PROFILE stands where --profile is expected, or naming all words that
+/// look like options that the command does not have. Words after "--" are not checked.
 void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& arguments);
 
 /// Makes the parser refuse an empty value of any option of any command. An unset shell variable leaves an

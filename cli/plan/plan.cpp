@@ -28,6 +28,7 @@
 #include "cli/plan/runs_directory.h"
 #include "cli/report.h"
 #include "core/error.h"
+#include "core/plan/plan_arguments.h"
 #include "core/random.h"
 #include "core/result/slo.h"
 #include "core/spec.h"
@@ -356,7 +357,12 @@ void plan_from_run(const PlanCommand& command, const CLI::App& sub) {
         const std::string name = option->get_name();
         if (option->count() > 0 && std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end())
             throw UsageError(fmt::format(
-                "{} has no effect with --from, which takes the load and the server from the run", name));
+                "{} has no effect with --from, which takes the load and the server from the run{}", name,
+                name == "--demand" || name == "--slo"
+                    ? fmt::format("; `{} --slo ttft_p95:800 --demand 50rps` says how many of the measured "
+                                  "servers a demand needs",
+                                  shell_line({"paretoken", "report", command.from}))
+                    : ""));
     }
     if (command.cells.gpus.size() > 1) throw UsageError("--gpu: with --from, give the one GPU of the server");
     plan_from({.run = command.from,

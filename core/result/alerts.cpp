@@ -382,11 +382,14 @@ std::vector<AlertResult> judged_alerts(const RunResult& run, std::span<const Ale
 
 std::string text_of(const AlertResult& alert) {
     const std::string_view unit = unit_of(alert.series);
-    std::string text = fmt::format("{} {}: {} is {}", alert.name, name_of(alert.state), alert.series,
-                                   amount_text(alert.value.value_or(kInfinity), unit));
-    if (alert.threshold) text += fmt::format(", the threshold {}", amount_text(*alert.threshold, unit));
-    if (alert.at_s) text += fmt::format(", since {} s", number_text(*alert.at_s));
-    return text;
+    const auto amount = [&](double value) {
+        return unit == "ratio" && std::isfinite(value) ? percent_text(value) : amount_text(value, unit);
+    };
+    std::string text =
+        fmt::format("{}: {} is {}", alert.name, alert.series, amount(alert.value.value_or(kInfinity)));
+    if (alert.threshold) text += fmt::format(" (threshold {})", amount(*alert.threshold));
+    if (alert.at_s) text += fmt::format(" since {} s", number_text(*alert.at_s));
+    return alert.state == AlertState::firing ? text : fmt::format("{} ({})", text, name_of(alert.state));
 }
 
 }  // namespace paretoken

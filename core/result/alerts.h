@@ -140,7 +140,7 @@ void add_run(AlertJudge& judge, const RunResult& run, double begin_s);
 std::vector<AlertResult> judged_alerts(const RunResult& run, std::span<const AlertRule> rules,
                                        const AlertBaseline& baseline);
 
-/// Returns "kv_cache_full firing: kv_usage is 0.95, the threshold 0.9, since 12 s", or the same pending.
+/// Returns "kv_cache_full: kv_usage is 95 % (threshold 90 %) since 12 s", with the state if it is not firing.
 std::string text_of(const AlertResult& alert);
 
 }  // namespace paretoken

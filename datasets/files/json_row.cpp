@@ -97,6 +97,10 @@ std::string_view hint_at(simdjson::error_code error, std::string_view row) {
     for (const std::string_view number :
          {":NaN", ": NaN", ":Infinity", ": Infinity", ":-Infinity", ": -Infinity"})
         if (row.find(number) != std::string_view::npos) return "; NaN and Infinity are no JSON, write null";
+    if (row.find_first_of("{[\"") == std::string_view::npos)
+        return "; a dataset has one JSON object per line: jq -Rc '{prompt: .}' FILE makes them of a text "
+               "with a "
+               "prompt per line";
     if (row.starts_with("{'")) return "; JSON has double quotes, and this looks like Python's text";
     return {};
 }

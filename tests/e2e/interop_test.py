@@ -100,6 +100,7 @@ class Import(Case):
         self.assertIn("c=8", done.stdout)
         self.assertRegex(done.stdout, r"has a \d+ % longer\s+inter-token\s+latency")
         self.assertRegex(done.stdout, r"costs \d+ %\s+more")
+        self.assertRegex(done.stdout, r"\d \((\d+\.\d+ to \d+\.\d+|no interval)\)\n")
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80)
         alone = paretoken("compare", a)
         self.assertEqual(alone.returncode, 2)

@@ -161,14 +161,16 @@ constexpr std::array kPaceRows = {
               .help = "Shape of the gamma distribution of the gaps between requests: 1 is Poisson, below 1 "
                       "is burstier [1]",
               .value = checked<within_if_given<kBurstiness>, &RequestClass::burstiness>},
-    PlanField{.name = "num_prompts",
-              .synonyms = "--request-count:aiperf --num-requests:aiperf --max-requests:guidellm",
-              .kind = load,
-              .help =
-                  "Number of measured requests, or of jobs or conversations if the dataset has several turns "
-                  "[without --duration: 100, or if that is more 20 per slot or the arrivals of 20 s "
-                  "(at most 20,000); for a trace: its rows]; all means every row of a file",
-              .value = {.get = get_requests, .set = set_requests, .type = count}},
+    PlanField{
+        .name = "num_prompts",
+        .synonyms = "--request-count:aiperf --num-requests:aiperf --max-requests:guidellm",
+        .kind = load,
+        .help =
+            "Number of measured requests, or of jobs or conversations if the dataset has several turns "
+            "[without --duration: 100, or if that is more 20 per slot or the arrivals of 20 s "
+            "(at most 20,000); for a trace replayed by its own times: its rows]; all means every row of a "
+            "file",
+        .value = {.get = get_requests, .set = set_requests, .type = count}},
     PlanField{.name = "duration",
               .synonyms = "--benchmark-duration:aiperf --max-seconds:guidellm",
               .kind = load,

@@ -30,13 +30,13 @@ std::string per_1k(const FitTerm& term) {
 }
 
 std::string fit_sentence(const TtftFit& fit) {
-    std::string text =
-        fmt::format("The time to first token is {} ms and {} more for each 1,000 tokens that are not cached",
-                    number_text(1e3 * fit.base_s.value), per_1k(fit.per_token_s));
+    std::string text = fmt::format("TTFT ≈ {} ms + {} per 1,000 uncached tokens",
+                                   number_text(1e3 * fit.base_s.value), per_1k(fit.per_token_s));
     if (fit.per_token2_s)
-        text += fmt::format(", and grows faster than that: {} ms more for the square of 1,000 tokens",
-                            number_text(1e9 * fit.per_token2_s->value));
-    return text + fmt::format(" (least squares over {} requests, 95 % intervals).", fit.n);
+        text +=
+            fmt::format(" + {} ms per (1,000 uncached tokens)²", number_text(1e9 * fit.per_token2_s->value));
+    return text +
+           fmt::format(". This is a least-squares fit over {} requests, with the 95 % interval.", fit.n);
 }
 
 std::string saved_sentence(const CacheLevel& level) {

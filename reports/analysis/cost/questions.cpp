@@ -167,8 +167,8 @@ const std::vector<CostQuestion>& cost_questions() {
           {"quantized_step_ms", "quantized_gb / gb_per_s * 1000"},
           {"whole_gain_batch", "tflops * 1000 * quantized_bits / 16 / gb_per_s"},
           {"no_gain_batch", "tflops * 1000 * bits / 16 / gb_per_s"}},
-         {{"", "a step reads {quantized_gb:1} GB of weights instead of {gb:1}, and takes {quantized_step_ms:1} ms instead "
-               "of {step_ms:1}", "the full gain holds up to {whole_gain_batch:0} requests in flight; from "
+         {{"", "with {quantized_bits} bits per weight a step reads {quantized_gb:1} GB instead of {gb:1}, and takes {quantized_step_ms:1} ms "
+               "instead of {step_ms:1}", "the full gain holds up to {whole_gain_batch:0} requests in flight; from "
                "{no_gain_batch:0} on there is none"}},
          {{"quantized_bits >= bits", "--quantized-bits must be below --bits"}}},
         {"speculation", "Tokens per pass and speed-up of speculative decoding",

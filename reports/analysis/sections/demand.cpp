@@ -27,7 +27,8 @@ Table table_of_demand(const ReportModel& model) {
             {configuration.title, fmt::format("{}", row.replicas), fmt::format("{}", row.machines),
              row.usd_per_month ? "$" + dollars(*row.usd_per_month) : "–", significant(row.requests_per_s),
              row.load_label, fmt::format("{:.0f} %", row.utilization * 100),
-             row.shown ? "" : "within the limits, not shown at 99 %"});
+             row.shown ? ""
+                       : "measured within the limits, with too few requests to prove it at 99 % confidence"});
     }
     return table;
 }

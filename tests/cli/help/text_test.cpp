@@ -92,6 +92,13 @@ TEST_F(Help, FindsTheExamplesOptionsCommandsAndTopicsThatHaveAWord) {
         {"simulator", "paretoken serve"},
         {"jq", "--json | jq .metrics.ttft_s.p99"},
         {"bearer", "OPENAI_API_KEY"},
+        {"slow", "paretoken report runs/mine"},
+        {"low", "paretoken report runs/mine"},
+        {"throughput", "paretoken report runs/mine"},
+        {"queue", "paretoken report runs/mine"},
+        {"bottleneck", "paretoken report runs/mine"},
+        {"production", "paretoken watch"},
+        {"monitor", "paretoken watch"},
     };
     for (const auto& [word, line] : found) EXPECT_THAT(mentions({word}), HasSubstr(line)) << word;
     EXPECT_EQ(mentions({"xyzzy"}), "");

@@ -21,12 +21,19 @@ std::string complaint(const std::vector<std::string>& arguments) {
     run->add_option("-m,--model", model);
     run->add_option("--concurrency", model);
     run->add_flag("--flag,!--no-flag", flag);
+    app.add_subcommand("serve", "")->add_option("--profile", model);
     try {
         refuse_unknown_words(app, arguments);
     } catch (const UsageError& error) {
         return error.what();
     }
     return "";
+}
+
+TEST(UnknownWords, a_simulated_server_as_an_address_is_told_the_option_for_profiles) {
+    EXPECT_EQ(complaint({"serve", "sim:a"}),
+              "paretoken serve takes the profile as an option: paretoken serve --profile a");
+    EXPECT_EQ(complaint({"run", "sim:a"}), "");
 }
 
 TEST(UnknownWords, known_options_and_their_values_pass) {

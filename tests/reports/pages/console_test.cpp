@@ -128,7 +128,7 @@ TEST(RunSummary, TellsTheAlertsThatFired) {
                    .at_s = 132},
                   {.name = "queue_long", .series = "waiting", .state = AlertState::inactive, .value = 2}};
     const std::string text = run_summary(run);
-    EXPECT_THAT(text, HasSubstr("kv_cache_full firing: kv_usage is 0.953"));
+    EXPECT_THAT(text, HasSubstr("kv_cache_full: kv_usage is 95.3 % (threshold 90 %)"));
     EXPECT_THAT(text, HasSubstr("132 s"));
     EXPECT_THAT(text, Not(HasSubstr("queue_long")));
     expect_at_most_80_columns(text);

@@ -84,7 +84,9 @@ std::string demand_sentence(const ReportModel& model) {
         "used.",
         rate, best.replicas, model.configurations[best.configuration].title,
         best.usd_per_month ? fmt::format(", ${} per month", dollars(*best.usd_per_month)) : "",
-        significant(best.requests_per_s), best.load_label, best.shown ? "shown at 99 %" : "not shown at 99 %",
+        significant(best.requests_per_s), best.load_label,
+        best.shown ? "proved at 99 % confidence"
+                   : "measured, with too few requests to prove it at 99 % confidence",
         best.utilization * 100);
     if (best.queues)
         text +=
