@@ -106,7 +106,7 @@ PARTS = {
         "events": set(),
         "server_lines": {"json"},
         "watch_lines": {"json"},
-        "run_directory": {"recorded_files"},
+        "run_directory": {"recorded_files", "watch_lines"},
         "records": {"json", "events", "file_io"},
         "recorded_files": {"records", "server_lines"},
         "shards": {"output_directory"},

@@ -2,10 +2,10 @@
 
 import signal
 import subprocess
-import time
 import unittest
 
 from harness import BINARY, Case, environment, paretoken, request_lines, run_json, simulated_server, started, wait_until
+from hostile_server import HostileServer
 
 
 def lines_in(path):
@@ -66,14 +66,14 @@ class Interrupted(Case):
         self.assertEqual(counts["failed"], 0)
 
     def test_an_interrupt_before_anything_was_measured_has_its_own_exit_code(self):
-        with simulated_server("--fault", "http-503") as address:
-            for command in (("sweep", address, "--concurrency", "1..2"), ("cache", address),
-                            ("gate", "--baseline-url", address, "--candidate-url", address)):
+        with HostileServer("stall") as server:
+            for command in (("sweep", server.address, "--concurrency", "1..2"), ("cache", server.address),
+                            ("gate", "--baseline-url", server.address, "--candidate-url", server.address)):
                 with self.subTest(command[0]), started(
-                        [BINARY, *command, "--out", self.directory / command[0]], stdout=subprocess.PIPE,
+                        [BINARY, *command, "--out", self.directory / command[0]], stdout=subprocess.DEVNULL,
                         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment(), text=True) as process:
-                    wait_until((self.directory / command[0]).exists, what="the start")
-                    time.sleep(0.3)
+                    while "waiting for" not in (line := process.stderr.readline()):
+                        self.assertTrue(line, "it said nothing")
                     process.send_signal(signal.SIGINT)
                     _, stderr = process.communicate(timeout=30)
                     self.assertEqual(process.returncode, 130, stderr)
