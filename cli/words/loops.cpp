@@ -4,36 +4,22 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "cli/words/composing.h"
 #include "cli/words/pasted_line.h"
 #include "cli/words/reading.h"
+#include "cli/words/shell/arithmetic.h"
 #include "core/error.h"
 
 namespace paretoken::cli {
 namespace {
-
-using Words = std::vector<std::string>;
-
-/// The names in a text that may be those of variables.
-std::set<std::string> names_in(std::string_view text) {
-    std::set<std::string> names;
-    std::string name;
-    for (const char c : std::string(text) + ' ')
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')
-            name += c;
-        else if (!name.empty())
-            names.insert(std::exchange(name, {}));
-    return names;
-}
 
 /// Returns the numbers of "{1..8}", "{8..64..8}" or "$(seq 1 8)"; nothing if the text is another one.
 std::optional<Words> range_in(std::string text) {
@@ -63,47 +49,75 @@ std::optional<Words> range_in(std::string text) {
 }
 
 struct Loop {
-    std::set<std::string> variables;  ///< that it sets: one, or those of "while read A B"
-    std::optional<Words> levels;      ///< the values of its one variable, if the text says them
+    std::set<std::string> variables = {};  ///< that it sets
+    std::optional<Words> levels = {};      ///< the values of its one variable, if the text says them
+    std::string condition = {};            ///< as a computation; empty: none that can be computed
+    bool is_until = false;
+    std::size_t begin = 0;  ///< its place among the commands
 };
 
-Loop loop_of(Words::const_iterator word, Words::const_iterator end) {
-    Loop loop;
-    if (*word == "for" && end - word > 1) {
-        loop.variables.insert(*(word + 1));
-        if (end - word < 4 || *(word + 2) != "in") return loop;
-        loop.levels.emplace();
-        for (word += 3; word != end; ++word) {
-            const auto range = range_in(*word);
-            if (!range && (has_shell_variable(*word) || word->find_first_of("{*") != std::string::npos))
-                return {.variables = loop.variables, .levels = {}};
-            loop.levels->insert(loop.levels->end(), range ? range->begin() : word,
-                                range ? range->end() : word + 1);
-        }
+/// "[ $N -le 8 ]" and "((N <= 8))" as a computation; empty if the condition is another one.
+std::string condition_in(std::span<const std::string> words) {
+    if (words.empty()) return {};
+    if (const auto computation = computation_in(words[0])) return std::string(*computation);
+    constexpr std::array kSigns = {std::pair{"-le", "<="}, std::pair{"-lt", "<"},  std::pair{"-ge", ">="},
+                                   std::pair{"-gt", ">"},  std::pair{"-eq", "=="}, std::pair{"-ne", "!="}};
+    if (words.size() < 4 || (words[0] != "[" && words[0] != "[[" && words[0] != "test")) return {};
+    const auto* const sign =
+        std::ranges::find_if(kSigns, [&](const auto& one) { return words[2] == one.first; });
+    if (sign == kSigns.end() || (words.size() > 4 && words[4] != "]" && words[4] != "]]")) return {};
+    return words[1] + sign->second + words[3];
+}
+
+Loop loop_of(std::span<const std::string> words, std::size_t place) {
+    Loop loop{.begin = place};
+    if (words[0] != "for") {
+        loop.is_until = words[0] == "until";
+        loop.condition = condition_in(words.subspan(1));
+        auto word = std::ranges::find(words, "read");
+        for (; word != words.end() && ++word != words.end();)
+            if (!word->starts_with('-')) loop.variables.insert(*word);
         return loop;
     }
-    for (word = std::find(word, end, "read"); word != end && ++word != end;)
-        if (!word->starts_with('-')) loop.variables.insert(*word);
+    if (words.size() < 2) return loop;
+    if (const auto computation = computation_in(words[1])) {  // "((N = 1; N <= 8; N *= 2))"
+        const auto end = computation->find(';');
+        for (const std::string& set : assignments_in_computation(computation->substr(0, end)))
+            loop.variables.insert(set.substr(0, set.find('=')));
+        return loop;
+    }
+    loop.variables.insert(words[1]);
+    if (words.size() < 4 || words[2] != "in") return loop;
+    loop.levels.emplace();
+    for (const std::string& word : words.subspan(3)) {
+        const auto range = range_in(word);
+        if (!range && (has_shell_variable(word) || word.find_first_of("{*") != std::string::npos))
+            return {.variables = loop.variables, .begin = place};
+        if (range)
+            loop.levels->insert(loop.levels->end(), range->begin(), range->end());
+        else
+            loop.levels->push_back(word);
+    }
     return loop;
 }
 
 /// The loops around a command, and what is set inside them.
 class Loops {
   public:
-    Loops(const std::vector<Words>& commands, std::size_t place) {
-        constexpr std::array kBefore = {"do", "then", "else", "{", "export", "local"};
+    Loops(const std::vector<Words>& commands, std::size_t place) : commands_(commands) {
         for (std::size_t i = 0; i < place; ++i) {
-            const auto word = std::ranges::find_if(commands[i], [&](const std::string& one) {
-                return std::ranges::find(kBefore, one) == kBefore.end();
-            });
-            if (word == commands[i].end()) continue;
-            if (*word == "for" || *word == "while" || *word == "until")
-                loops_.push_back(loop_of(word, commands[i].end()));
-            else if (*word == "done" && !loops_.empty())
+            const auto words = bare(commands[i]);
+            if (words.empty()) continue;
+            if (words[0] == "for" || words[0] == "while" || words[0] == "until")
+                loops_.push_back(loop_of(words, i));
+            else if (words[0] == "done" && !loops_.empty())
                 end_loop();
             else if (!loops_.empty())
-                learn(*word);
+                learn(words);
         }
+        if (!loops_.empty()) read_ends(place);
+        for (Loop& loop : loops_)
+            if (!loop.levels && loop.variables.size() == 1) loop.levels = counted_levels(loop);
     }
 
     const Loop& operator[](std::size_t index) const { return loops_[index]; }
@@ -154,10 +168,102 @@ class Loops {
         std::erase_if(formulas_, [&](const auto& one) { return one.second.second >= loops_.size(); });
     }
 
-    void learn(const std::string& word) {
-        const std::size_t equals = word.find('=');
-        if (equals != std::string::npos)
+    /// Returns the words of a command without those that may stand before it.
+    static std::span<const std::string> bare(const Words& command) {
+        constexpr std::array kBefore = {"do", "then", "else", "{", "export", "local"};
+        const auto first = std::ranges::find_if(command, [&](const std::string& one) {
+            return std::ranges::find(kBefore, one) == kBefore.end();
+        });
+        return {first, command.end()};
+    }
+
+    void learn(std::span<const std::string> words) {
+        for (const std::string& word : words) {
+            const std::size_t equals = word.find('=');
+            if (equals == std::string::npos || word.starts_with('-')) return;
             formulas_[word.substr(0, equals)] = {word.substr(equals + 1), loops_.size() - 1};
+        }
+    }
+
+    /// Reads what the loops set behind the command at `place`, for their next rounds.
+    void read_ends(std::size_t place) {
+        std::size_t open = loops_.size();  // of the loops around the command
+        int inner = 0;                     // further open loops and conditions
+        for (std::size_t i = place + 1; i < commands_.size() && open > 0; ++i) {
+            const auto words = bare(commands_[i]);
+            if (words.empty()) continue;
+            const std::string& first = words[0];
+            if (first == "for" || first == "while" || first == "until" || first == "if" || first == "case") {
+                ++inner;
+            } else if (first == "fi" || first == "esac") {
+                inner -= inner > 0 ? 1 : 0;  // one of those around the command
+            } else if (first == "done") {
+                inner > 0 ? --inner : static_cast<int>(--open);
+            } else {
+                for (const std::string& word : words) {
+                    const std::size_t equals = word.find('=');
+                    if (equals == std::string::npos || word.starts_with('-')) break;
+                    const std::string name = word.substr(0, equals);
+                    if (formulas_.contains(name)) continue;
+                    loops_[open - 1].variables.insert(name);
+                    steps_[name] = inner == 0 ? word.substr(equals + 1) : "";
+                }
+            }
+        }
+    }
+
+    /// Returns the last value that a variable gets before a command.
+    std::optional<std::string> value_before(const std::string& name, std::size_t place) const {
+        while (place-- > 0)
+            for (const std::string& word : bare(commands_[place]))
+                if (word.starts_with(name + "=")) return word.substr(name.size() + 1);
+        return std::nullopt;
+    }
+
+    /// Returns the values of a variable that is counted: "N=1; while [ $N -le 8 ]; do …; N=$((N*2)); done".
+    std::optional<Words> counted_levels(const Loop& loop) const {
+        const std::string& name = *loop.variables.begin();
+        std::string condition = loop.condition;
+        std::string step;
+        auto value = value_before(name, loop.begin);
+        const auto words = bare(commands_[loop.begin]);
+        if (const auto parts = words.size() > 1 ? computation_in(words[1]) : std::nullopt;
+            parts && words[0] == "for") {
+            const auto first = parts->find(';');
+            const auto second = parts->find(';', std::min(first, parts->size() - 1) + 1);
+            if (second == std::string_view::npos) return std::nullopt;
+            condition = parts->substr(first + 1, second - first - 1);
+            const Words sets = assignments_in_computation(parts->substr(0, first));
+            const Words steps = assignments_in_computation(parts->substr(second + 1));
+            if (sets.size() != 1 || steps.size() != 1 || !steps[0].starts_with(name + "="))
+                return std::nullopt;
+            value = sets[0].substr(name.size() + 1);
+            step = steps[0].substr(name.size() + 1);
+        } else if (const auto found = steps_.find(name); found != steps_.end()) {
+            step = found->second;
+        }
+        if (!names_in(condition).contains(name) || !step.starts_with("$((") || !value) return std::nullopt;
+        const auto number_of = [&](std::string_view text) {
+            if (text.starts_with("$((")) text = text.substr(3, text.size() - 5);
+            return value_of_computation(text, [&](const std::string& other) {
+                return other == name ? value : value_before(other, loop.begin);
+            });
+        };
+        constexpr std::size_t kMost = 1000;
+        Words levels;
+        while (levels.size() < kMost) {
+            const auto number = number_of(*value);
+            if (!number) return std::nullopt;
+            value = std::to_string(*number);
+            const auto holds = number_of(condition);
+            if (!holds) return std::nullopt;
+            if ((*holds != 0) == loop.is_until) return levels.empty() ? std::nullopt : std::optional(levels);
+            levels.push_back(*value);
+            const auto next = number_of(step);
+            if (!next) return std::nullopt;
+            value = std::to_string(*next);
+        }
+        return std::nullopt;
     }
 
     std::optional<std::string> value_of(const std::string& text, const std::string& variable,
@@ -173,7 +279,7 @@ class Loops {
         };
         if (text.starts_with("$((") && text.ends_with("))")) {
             const auto number =
-                Arithmetic{std::string_view(text).substr(3, text.size() - 5), of_name}.value();
+                value_of_computation(std::string_view(text).substr(3, text.size() - 5), of_name);
             return number ? std::optional(std::to_string(*number)) : std::nullopt;
         }
         const bool has_braces = text.starts_with("${") && text.ends_with('}');
@@ -182,83 +288,9 @@ class Loops {
         return text.starts_with('$') && names_in(name) == std::set{name} ? of_name(name) : std::nullopt;
     }
 
-    /// A computation of the shell: whole numbers, variables, + - * / % and parentheses.
-    class Arithmetic {
-      public:
-        using Lookup = std::function<std::optional<std::string>(const std::string& name)>;
-        Arithmetic(std::string_view text, Lookup of_name) : text_(text), of_name_(std::move(of_name)) {}
-
-        std::optional<std::int64_t> value() {
-            const auto sum = sum_of_terms();
-            return skip_blanks() == '\0' ? sum : std::nullopt;
-        }
-
-      private:
-        using Number = std::optional<std::int64_t>;
-
-        char skip_blanks() {
-            while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-            return at_ < text_.size() ? text_[at_] : '\0';
-        }
-        /// A number above 2^31 is no number of requests, tokens or users; two smaller ones have a product.
-        static Number within(std::int64_t number) {
-            constexpr std::int64_t kMost = std::int64_t{1} << 31U;
-            return std::abs(number) <= kMost ? Number(number) : std::nullopt;
-        }
-        Number sum_of_terms() {
-            Number sum = product();
-            for (char c = skip_blanks(); sum && (c == '+' || c == '-'); c = skip_blanks()) {
-                ++at_;
-                const Number next = product();
-                sum = next ? within(c == '+' ? *sum + *next : *sum - *next) : std::nullopt;
-            }
-            return sum;
-        }
-        Number product() {
-            Number product = factor();
-            for (char c = skip_blanks(); product && (c == '*' || c == '/' || c == '%'); c = skip_blanks()) {
-                ++at_;
-                const Number next = factor();
-                if (!next || (c != '*' && *next == 0)) return std::nullopt;
-                product = within(c == '*'   ? *product * *next
-                                 : c == '/' ? *product / *next
-                                            : *product % *next);
-                if (!product) return std::nullopt;
-            }
-            return product;
-        }
-        Number factor() {
-            if (skip_blanks() == '(') {
-                constexpr int kDeepest = 64;
-                if (++depth_ > kDeepest) return std::nullopt;
-                ++at_;
-                const Number inner = sum_of_terms();
-                --depth_;
-                return skip_blanks() == ')' && ++at_ > 0 ? inner : std::nullopt;
-            }
-            std::string word;
-            for (; at_ < text_.size(); ++at_) {
-                const char c = text_[at_];
-                if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_')
-                    word += c;
-                else if (std::string_view("${}").find(c) == std::string_view::npos)
-                    break;
-            }
-            const bool is_name = !word.empty() && std::isdigit(static_cast<unsigned char>(word.front())) == 0;
-            if (const auto value = is_name ? of_name_(word) : std::nullopt) word = *value;
-            constexpr std::size_t kMostDigits = 9;
-            const bool is_number = !word.empty() && word.size() <= kMostDigits &&
-                                   std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c); });
-            return is_number ? Number(std::strtoll(word.c_str(), nullptr, 10)) : std::nullopt;
-        }
-
-        std::string_view text_;
-        Lookup of_name_;
-        std::size_t at_ = 0;
-        int depth_ = 0;  ///< open parentheses
-    };
-
+    const std::vector<Words>& commands_;
     std::vector<Loop> loops_;
+    std::map<std::string, std::string> steps_;  ///< what is set behind the command; empty: on a condition
     std::map<std::string, std::pair<std::string, std::size_t>> formulas_;  ///< with the loop that sets them
 };
 

@@ -119,9 +119,9 @@ TEST(PastedLine, has_the_values_of_the_variables_that_it_sets) {
 TEST(PastedLine, reads_the_defaults_of_variables) {
     EXPECT_THAT(commands_in("P=${P:-\"9 0\"}; a \"$P\" ${1:-x} ${M:=org/m} ${A:-${B:-c}}"),
                 ElementsAre(ElementsAre("P=9 0"), ElementsAre("a", "9 0", "x", "org/m", "c")));
-    EXPECT_THAT(commands_in("C=4; N=$((C * 2)); a --n $N --m $((C*D))"),
-                ElementsAre(ElementsAre("C=4"), ElementsAre("N=$((4 * 2))"),
-                            ElementsAre("a", "--n", "$((4 * 2))", "--m", "$((4*D))")));
+    EXPECT_THAT(
+        commands_in("C=4; N=$((C * 2)); a --n $N --m $((C*D))"),
+        ElementsAre(ElementsAre("C=4"), ElementsAre("N=8"), ElementsAre("a", "--n", "8", "--m", "$((4*D))")));
 }
 
 TEST(PastedLine, keeps_variables_whose_value_depends_on_what_runs) {
