@@ -61,6 +61,7 @@ const ForeignValue* backend_named(std::string_view name);
 const ForeignValue* dataset_named(std::string_view name);
 
 inline constexpr std::string_view kText = "only endpoints that generate text are measured";
+inline constexpr std::string_view kPictures = "requests with images, audio or video are not sent";
 inline constexpr std::string_view kValueNeeded =
     "the value is needed here; write it in place of the variable, or NAME=VALUE on a line before the command";
 inline constexpr std::string_view kStreams =
@@ -96,6 +97,9 @@ void compose_load(const Composing& now);         ///< rates, numbers of requests
 void compose_scenario(const Composing& now);     ///< AIPerf's, which sets options that the line does not
 /// The times of a trace, of which `kind` is AIPerf's name of its format, and the pauses of agents.
 void compose_replay(const Composing& now, std::string_view kind);
-void compose_requests(const Composing& now);  ///< the dataset, lengths, conversations
+void compose_requests(const Composing& now);       ///< the dataset, lengths, conversations
+void compose_guidellm_data(const Composing& now);  ///< the dataset of guidellm, and columns of files
+/// Names the file into which the rows of a dataset on a hub are to be saved. Nothing is downloaded.
+void need_rows(const Composing& now, std::string_view what, const std::string& name);
 
 }  // namespace paretoken::cli
