@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/console/print.h"
 #include "cli/options/invocation.h"
+#include "cli/words/composing.h"
 #include "cli/words/configuration.h"
 #include "cli/words/foreign_options.h"
 #include "cli/words/groups.h"
@@ -144,7 +146,7 @@ std::string filled(const std::string& word, const std::string& number) {
             end = rest.find('}') + 1;
         else if (rest.starts_with("{{"))
             end = rest.find("}}") + 2;
-        else if (rest.starts_with('<') && rest.find('>') != std::string_view::npos)
+        else if (rest.starts_with('<') && is_place(rest) && rest.find('>') != std::string_view::npos)
             end = rest.find('>') + 1;
         else if (rest.starts_with('$') && has_shell_variable(rest.substr(0, 2)))
             end = static_cast<std::size_t>(
@@ -207,13 +209,39 @@ std::string refusal_of(const Translation& translation) {
     return refusal;
 }
 
+/// Returns the line of the tool whose configuration file a text is, by the fields that each has; empty if it
+/// is none.
+std::vector<std::string> line_of_configuration(const std::string& text, const std::string& file) {
+    const auto has_field = [&](const char* name) {
+        return text.starts_with(name) || text.find("\n" + std::string(name)) != std::string::npos;
+    };
+    if (has_field("load:") && (has_field("api:") || has_field("server:")))
+        return {"inference-perf", "--config_file", file};
+    if (has_field("benchmark:") || has_field("schemaVersion:"))
+        return {"aiperf", "profile", "--config", file};
+    return {};
+}
+
+/// Returns the commands of a text, or of the file that it names: a script, a manifest or a configuration.
+std::vector<std::vector<std::string>> commands_of(const std::string& text) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(text, ignored)) return commands_in(without_manifest(text));
+    const std::string content = reports::read_file(text);
+    if (is_manifest(content)) return commands_in(without_manifest(content));
+    if (auto line = line_of_configuration(content, text); !line.empty()) return {std::move(line)};
+    return commands_in(content);
+}
+
 void translate(const std::vector<std::string>& words) {
-    auto commands = words.size() == 1 ? commands_in(without_manifest(words.front()))
-                                      : std::vector<std::vector<std::string>>{words};
+    auto commands =
+        words.size() == 1 ? commands_of(words.front()) : std::vector<std::vector<std::string>>{words};
     std::vector<std::string> notes;
     for (std::vector<std::string>& command : commands)
         for (std::string& note : read_configuration(command)) notes.push_back(std::move(note));
     std::vector<std::string> complaints;
+    const auto complain = [&](std::string why) {
+        if (std::ranges::find(complaints, why) == complaints.end()) complaints.push_back(std::move(why));
+    };
     for (Translation& translation : translations_of(commands, complaints)) {
         std::vector<std::string>& options = translation.words;
         if (remove_option(options, "--api-key"))
@@ -222,14 +250,14 @@ void translate(const std::vector<std::string>& words) {
         std::string complaint = complaint_of(translation, "paretoken");
         const std::string refusal = complaint.empty() ? refusal_of(translation) : "";
         if (!refusal.empty()) {
-            complaints.push_back(fmt::format("`{}` would be refused: {}", shown_line(translation), refusal));
+            complain(fmt::format("`{}` would be refused: {}", shown_line(translation), refusal));
             continue;
         }
         print("{}\n", shown_line(translation));
         for (const std::string& note : notes) print("# {}\n", note);
         for (const std::string& note : translation.notes) print("# {}\n", note);
         if (const std::string text = unneeded_text(translation); !text.empty()) print("# {}\n", text);
-        if (!complaint.empty()) complaints.push_back(std::move(complaint));
+        if (!complaint.empty()) complain(std::move(complaint));
         notes.clear();
     }
     std::fflush(stdout);
@@ -271,7 +299,7 @@ void add_translate(CLI::App& app) {
                                        "sglang.bench_serving, guidellm, aiperf and other load generators");
     sub->add_option("line", *words,
                     "The command line of the other tool, in quotation marks or not: 'vllm bench serve "
-                    "--model M …'");
+                    "--model M …'; or a file with it: a script, a manifest or a configuration");
     const auto list = std::make_shared<bool>(false);
     sub->add_flag("--list", *list, "Print the options of these tools, and what takes their place here");
     sub->allow_extras();

@@ -177,13 +177,19 @@ void compose_profile(const Composing& now) {
         set_profile(now, kind,
                     !cap.empty() && rates.empty() && kind == "throughput" ? std::vector{cap} : rates);
         if (!cap.empty() && kind != "sweep") parts.set_if_absent("concurrency", cap);
+        if (kind == "sweep")
+            if (const auto most = parts.take("concurrency"); most || !cap.empty())
+                now.note(
+                    fmt::format("the rates are sent without a largest number of requests in flight; "
+                                "guidellm keeps at most {}",
+                                most.value_or(cap)));
     } else if (!rates.empty()) {
         set_levels(now, "request_rate", of_conversations(now, rates));
     } else if (now.whole(Tool::guidellm) && !parts.has("request_rate") && !parts.has("concurrency")) {
         now.note("guidellm sweeps ten rates unless a profile is given; so does --request-rate auto:10");
         set_profile(now, "sweep", {});
     } else if (now.is(Tool::guidellm) && !parts.has("request_rate") && !parts.has("concurrency") &&
-               !parts.has("arrivals")) {
+               !parts.has("arrivals") && !now.origin.hides_options) {
         now.note(
             "guidellm sweeps ten rates unless a profile is given; so does `paretoken sweep --request-rate "
             "auto:10`");
@@ -319,6 +325,16 @@ void compose_search(const Composing& now) {
     limit("e2e_limit", "e2e_p99");
     for (const std::string& text : parts.take_all("search_limit")) set_limit(now, text);
     const auto search = parts.take_all("search");
+    const auto pairs = parts.take("length_pairs");
+    if (pairs && search == Texts{"pareto-sweep"}) {  // lengths that belong together, at each concurrency
+        std::string values;
+        for (const std::string& pair : list_of(*pairs))
+            values += fmt::format("{}pairs:{}", values.empty() ? "" : ",", pair);
+        parts.take("isl");
+        parts.take("osl");
+        now.out.several = true;
+        return now.option("--grid", "isl=" + values);
+    }
     if (search.empty()) return;
     now.out.several = true;
     const std::string& space = search.front();  // "concurrency:1,1000:int"
@@ -396,9 +412,9 @@ void compose_grid(const Composing& now) {
 /// How long a line of AIPerf runs if it does not say so.
 void compose_end_of_aiperf(const Composing& now) {
     Parts& parts = now.parts;
-    if (!now.whole(Tool::aiperf) || now.origin.form == Form::genai_perf || now.out.several) return;
+    if (!now.whole(Tool::aiperf) || now.out.several) return;
     if (parts.has("num_prompts") || parts.has("duration")) return;
-    if (parts.has("dataset_path")) {
+    if (parts.has("dataset_path") && (now.origin.form != Form::genai_perf || parts.has("arrivals"))) {
         const bool replays = parts.value("arrivals").starts_with("trace");  // which sends every row anyway
         if (now.out.file.empty() && !replays)
             parts.set("num_prompts", "all");  // each row of the reader's file

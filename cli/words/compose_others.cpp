@@ -1,14 +1,18 @@
 // The parts of lines of genai-bench, llmperf, evalscope perf, inference-benchmarker and perf_analyzer.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cli/words/composing.h"
 #include "cli/words/groups.h"
 #include "core/error.h"
+#include "core/plan/plan_arguments.h"
 #include "core/text/letter_case.h"
 
 namespace paretoken::cli {
@@ -63,6 +67,13 @@ void set_traffic(const Composing& now, const std::string& text) {
 
 void compose_genai_bench(const Composing& now) {
     Parts& parts = now.parts;
+    // It asks for answers of the whole length, but not where prompts are rows, or of OpenAI's own service.
+    const std::string backend = parts.value("api_backend");
+    const Texts named = parts.texts.contains("traffic") ? parts.texts.find("traffic")->second : Texts{};
+    const bool has_lengths = named.empty() ? !parts.has("dataset_path") : named.front() != "dataset";
+    if (now.origin.whole && has_lengths &&
+        (backend == "vllm" || backend == "sglang" || backend == "together"))
+        parts.set("ignore_eos", "true");
     only_chat_of(now, "api_backend", {"openai", "vllm", "sglang", "together"});
     if (const auto task = parts.take("task"); task && *task != "text-to-text")
         now.absent(fmt::format("--task {}: {}", *task, kText));
@@ -84,7 +95,15 @@ void compose_genai_bench(const Composing& now) {
         set_traffic(now, "N(480,240)/(300,150)");
         now.note("genai-bench measures five kinds of lengths by itself; this is the first of them");
     }
-    if (const auto prefix = parts.take("prefix_inside")) {
+    auto prefix = parts.take("prefix_inside");
+    if (const auto ratio = parts.take("prefix_ratio")) {
+        const std::string isl = parts.value("isl");
+        if (isl.empty() || isl.find(':') != std::string::npos)
+            now.absent("--prefix-ratio: a shared prefix has one length: --dataset shared_prefix:levels=…");
+        else
+            prefix = text_of_number(std::floor(number("--prefix-ratio", *ratio) * number("a length", isl)));
+    }
+    if (prefix) {
         parts.set("prefix", *prefix);  // it counts as a part of the input
         const std::string isl = parts.take("isl").value_or("512");
         const bool constant = std::ranges::all_of(isl, [](unsigned char c) { return std::isdigit(c); });
@@ -121,37 +140,136 @@ void compose_llmperf(const Composing& now) {
         now.note("llmperf takes the address from OPENAI_API_BASE; give it as the URL here");
 }
 
-void compose_evalscope(const Composing& now) {
+/// The protocol of evalscope's --api. A model that it loads itself is served by a server here.
+void set_evalscope_api(const Composing& now) {
     Parts& parts = now.parts;
-    const auto api = parts.take("api");
-    if (api && *api != "openai" && *api != "openai_responses" && *api != "responses")
-        now.absent(fmt::format("--api {}: only OpenAI's and Anthropic's protocols are sent", *api));
-    set_given_levels(now, "levels", "concurrency");
-    const Texts counts = parts.take_all("counts");
-    if (!counts.empty()) parts.set("num_prompts", counts.front());
-    if (counts.size() > 1)
-        now.note(
-            fmt::format("every level has the same number of requests: {}, the first of the list", counts[0]));
-    std::vector<std::string> rates;
-    for (const std::string& rate : parts.take_all("rates"))
-        if (rate != "-1") rates.push_back(rate);
+    const std::string api = parts.take("api").value_or("openai");
+    const std::string model = parts.value("model").empty() ? "MODEL" : parts.value("model");
+    Texts& urls = parts.texts["urls"];
+    const auto end_with = [&](std::string_view path) {  // in place of the path of the chats
+        constexpr std::string_view kChats = "/chat/completions";
+        for (std::string& url : urls)
+            if (url.ends_with(kChats)) url.replace(url.size() - kChats.size(), kChats.size(), path);
+    };
+    if (api == "local_vllm") {
+        urls.clear();
+        parts.set("server_cmd", fmt::format("vllm serve {} --port {{port}}", model));
+        now.note("the other tool starts the model itself; here --server-cmd starts a server for it");
+    } else if (api == "openai_responses" || api == "openai_response" || api == "responses") {
+        parts.set("endpoint_type", "responses");
+        end_with("/responses");
+    } else if (api.find("embedding") != std::string::npos || api.find("rerank") != std::string::npos) {
+        now.absent(fmt::format("--api {}: {}", api, kText));
+    } else if (api != "openai") {
+        now.absent(fmt::format("--api {}: {}", api,
+                               api == "local"
+                                   ? "a server is measured: --server-cmd 'vllm serve MODEL --port {port}'"
+                                   : "only OpenAI's and Anthropic's protocols are sent"));
+    }
+    if (parts.take("token_ids")) {
+        parts.set("endpoint_type", "completions");
+        end_with("/completions");
+    }
+    if (urls.empty()) parts.texts.erase("urls");
+}
+
+/// evalscope's levels, and the number of requests, which may differ from level to level.
+void set_evalscope_load(const Composing& now) {
+    Parts& parts = now.parts;
+    Texts levels = parts.take_list("levels");
+    Texts rates = parts.take_list("rates");
+    std::erase(rates, "-1");
+    const bool is_open = parts.take("open_loop").has_value();
+    if (is_open)
+        levels.clear();
+    else if (levels.empty() && now.whole(Tool::evalscope))
+        levels = {"1"};  // also beside a rate
+    if (!levels.empty()) set_levels(now, "concurrency", levels);
     if (!rates.empty()) set_levels(now, "request_rate", rates);
+    Texts counts = parts.take_list("counts");
+    if (counts.empty() && now.whole(Tool::evalscope)) counts = {"1000"};
+    if (std::ranges::adjacent_find(counts, std::not_equal_to<>()) != counts.end())
+        return now.note(
+            fmt::format("evalscope sends {} requests at its levels; without --num-prompts, a sweep "
+                        "sends at each as many as it needs",
+                        fmt::join(counts, ", ")));
+    if (!counts.empty()) parts.set("num_prompts", counts.front());
+}
+
+/// One prompt of the reader's, which is sent again and again: a file of one row.
+void set_one_prompt(const Composing& now, const std::string& prompt) {
+    const std::string file = "prompt.jsonl";
+    const std::string row =
+        prompt.starts_with('@')
+            ? fmt::format("jq -Rs '{{prompt: .}}' {}", prompt.substr(1))
+            : fmt::format("jq -n --arg prompt {} '{{prompt: $prompt}}'", shell_line({prompt}));
+    now.absent(fmt::format("--prompt: a prompt of one's own is a row of a file: {} > {}", row, file));
+    now.parts.set("dataset_path", file);
+    now.out.file = file;
+}
+
+void set_evalscope_dataset(const Composing& now) {
+    Parts& parts = now.parts;
     const auto dataset = parts.take("evalscope_dataset").value_or("openqa");
-    const auto least = parts.take("isl_least");
+    const auto least = parts.take("isl_least").value_or("0");
     const auto most = parts.take("isl_most");
-    const auto fewest = parts.take("min_tokens");
-    const Texts longest = parts.take_all("osl");
-    if (longest.size() == 2) parts.set("osl", length_of("", "", longest[0], longest[1]));
-    if (longest.size() == 1) parts.set("osl", longest.front());
-    if (fewest && longest.size() == 1 && *fewest == longest.front()) parts.set("ignore_eos", "true");
+    const auto fewest_turns = parts.take("turns_least").value_or("1");
+    const auto most_turns = parts.take("turns_most");
+    const bool whole = now.whole(Tool::evalscope);
+    if (const auto prompt = parts.take("one_prompt")) return set_one_prompt(now, *prompt);
+    if (dataset.starts_with("random_vl") || dataset == "flickr8k" || dataset == "kontext_bench")
+        return now.absent(fmt::format("--dataset {}: {}", dataset, kPictures));
+    if (dataset.find("embedding") != std::string::npos || dataset.find("rerank") != std::string::npos)
+        return now.absent(fmt::format("--dataset {}: {}", dataset, kText));
     if (dataset.starts_with("random")) {
-        if (most) parts.set("isl", least && *least != *most ? length_of("", "", *least, *most) : *most);
+        if (parts.take("dataset_path")) now.out.unneeded.emplace_back("--dataset-path (prompts are random)");
+        const std::string longest = most.value_or(whole ? "131072" : "");
+        if (!longest.empty())
+            parts.set("isl",
+                      least == longest ? longest : length_of("", "", least == "0" ? "1" : least, longest));
+        if (dataset != "random_multi_turn") return;
+        if (!most_turns) return now.absent("--dataset random_multi_turn: --max-turns is missing");
+        parts.set("turns",
+                  fewest_turns == *most_turns ? *most_turns : length_of("", "", fewest_turns, *most_turns));
+        if (const auto conversations = parts.take("num_prompts")) parts.set("sessions", *conversations);
         return;
     }
-    if (!now.whole(Tool::evalscope)) return;
-    if (parts.has("dataset_path")) return;
-    const std::string file = dataset + ".jsonl";
-    now.need_file("--dataset " + dataset, "save its rows as JSON lines with \"prompt\" in " + file, file);
+    const std::string path = parts.value("dataset_path");
+    const bool is_json = path.ends_with(".json") || path.ends_with(".jsonl");
+    if (!path.empty() && !is_json && (dataset == "line_by_line" || dataset == "custom")) {
+        const std::string file = path.substr(0, path.rfind('.')) + ".jsonl";
+        now.absent(fmt::format("--dataset {}: rows are JSON lines here: jq -Rc '{{prompt: .}}' {} > {}",
+                               dataset, path, file));
+        parts.set("dataset_path", file);
+        now.out.file = file;
+    } else if (dataset.ends_with("multi_turn")) {
+        now.absent(
+            fmt::format("--dataset {}: conversations of a file are --dataset sharegpt:turns=N", dataset));
+    } else if (path.empty() && whole) {
+        const std::string file = dataset + ".jsonl";
+        now.need_file("--dataset " + dataset, "save its rows as JSON lines with \"prompt\" in " + file, file);
+    }
+}
+
+void compose_evalscope(const Composing& now) {
+    Parts& parts = now.parts;
+    set_evalscope_api(now);
+    set_evalscope_load(now);
+    set_evalscope_dataset(now);
+    const auto fewest = parts.take("min_tokens");
+    Texts longest = parts.take_list("osl");
+    if (longest.empty() && now.whole(Tool::evalscope)) longest = {"2048"};
+    if (longest.size() == 2) parts.set("osl", length_of("", "", longest[0], longest[1]));
+    if (longest.size() == 1) parts.set("osl", longest.front());
+    if (fewest && longest.size() == 1 && *fewest == longest.front())
+        parts.set("ignore_eos", "true");
+    else if (fewest)
+        parts.add("extra_inputs", "min_tokens:" + *fewest);
+    for (const auto& [part, field] :
+         {std::pair{"stop_texts", "stop"}, std::pair{"stop_tokens", "stop_token_ids"}})
+        if (const Texts texts = parts.take_all(part); !texts.empty())
+            parts.set("extra_body",
+                      with_json_field(parts.value("extra_body"), field, nlohmann::json(texts).dump()));
 }
 
 /// "num_tokens=200,max_tokens=220,min_tokens=180,variance=10" as a length.

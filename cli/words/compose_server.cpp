@@ -222,7 +222,10 @@ void compose_server(const Composing& now) {
         now.out.unneeded.emplace_back("--ready-check-timeout-sec 0");
     }
     compose_addresses(now);
-    if (parts.take("unstreamed")) now.note(std::string(kStreams));
+    const bool may_not_stream = now.whole(Tool::aiperf) || now.whole(Tool::perf_analyzer);
+    const bool streams = parts.take("streamed").has_value();
+    if (streams) now.out.unneeded.emplace_back("--streaming");
+    if (parts.take("unstreamed") || (may_not_stream && !streams)) now.note(std::string(kStreams));
     if (now.origin.starts_server()) {
         const std::string backend = parts.take("backend").value_or("");
         if (const ForeignValue* const row = backend_named(backend); row != nullptr && row->why == kProcess)

@@ -28,7 +28,7 @@ bool ends_early(const Composing& now) {
             return now.origin.form == Form::old_vllm ||
                    (now.origin.form == Form::usual && !now.out.has_random_prompts);
         case Tool::aiperf:
-        case Tool::genai_bench:
+        case Tool::genai_bench:  // where it does not ask for the whole length
         case Tool::llmperf:
         case Tool::evalscope:
         case Tool::perf_analyzer:
@@ -65,7 +65,10 @@ void compose_sampling(const Composing& now) {
         now.note(fmt::format("answers may end early with {}; so they may with --no-ignore-eos",
                              row_of(*now.origin.tool).title));
     }
-    if (now.whole(Tool::sglang) || now.origin.form == Form::old_vllm) parts.set_if_absent("temperature", "0");
+    constexpr std::array kGreedy = {Tool::sglang, Tool::genai_bench, Tool::evalscope};
+    const bool is_greedy = std::ranges::any_of(kGreedy, [&](Tool tool) { return now.whole(tool); });
+    const bool is_old = now.origin.form == Form::old_vllm || now.origin.form == Form::inferencex;
+    if (is_greedy || is_old) parts.set_if_absent("temperature", "0");
     const bool is_trace = parts.value("dataset").starts_with("mooncake");  // which has no further requests
     if (now.whole(Tool::sglang) && !now.origin.starts_server() && !is_trace)
         parts.set_if_absent("num_warmups", "1");
@@ -113,6 +116,16 @@ constexpr std::array kNamesInGoodput = {
     std::pair{"output_token_throughput_per_user", "interactivity"},
 };
 
+/// Returns a path without the ending of a file of results. What a shell is to replace stays whole.
+std::string without_ending(std::string path) {
+    constexpr std::array<std::string_view, 7> kEndings = {".jsonl", ".json", ".csv", ".html",
+                                                          ".yaml",  ".yml",  ".txt"};
+    const auto* const ending =
+        std::ranges::find_if(kEndings, [&](std::string_view one) { return path.ends_with(one); });
+    if (ending != kEndings.end() && path.size() > ending->size()) path.resize(path.size() - ending->size());
+    return path;
+}
+
 void compose_result(const Composing& now) {
     Parts& parts = now.parts;
     const auto name = parts.take("result_name");
@@ -128,16 +141,10 @@ void compose_result(const Composing& now) {
         });
         if (!file && group.empty() && !is_format) group.emplace("path", output);
         if (const auto path = group.find("path"); path != group.end() && !parts.has("out"))
-            parts.set("out", std::filesystem::path(path->second).replace_extension());
+            parts.set("out", without_ending(path->second));
     }
-    if (file && !parts.has("out"))
-        parts.set("out", std::filesystem::path(*file).has_extension()
-                             ? std::filesystem::path(*file).replace_extension().string()
-                             : *file);
-    if (name) {
-        const std::string stem = std::filesystem::path(*name).replace_extension();
-        parts.set("out", (std::filesystem::path(parts.value("out")) / stem).string());
-    }
+    if (file && !parts.has("out")) parts.set("out", without_ending(*file));
+    if (name) parts.set("out", (std::filesystem::path(parts.value("out")) / without_ending(*name)).string());
     if (const std::string out = parts.value("out"); out == "." || out == "./" || out == "/dev/null") {
         parts.take("out");
         now.note("each result has a directory of its own; without --out it is runs/TIME");
@@ -165,9 +172,11 @@ void name_leftovers(const Composing& now) {
     for (const auto& [part, texts] : now.parts.texts) {
         if (part == "api_key" || plan_field_named(part) != nullptr) continue;
         const auto options = foreign_options();
-        const auto option = std::ranges::find_if(options, [&, name = part](const auto& one) {
+        const auto of_tool = [&, name = part](const ForeignOption& one) {
             return one.about == name && (!now.origin.tool || has_tool(one.tools, *now.origin.tool));
-        });
+        };
+        auto option = std::ranges::find_if(options, of_tool);
+        if (option == options.end()) option = std::ranges::find(options, part, &ForeignOption::about);
         const std::string_view names = option == options.end() ? std::string_view(part) : option->names;
         now.absent(fmt::format("{} {}: it has no effect here", names.substr(0, names.find(' ')),
                                fmt::join(texts, " ")));
@@ -182,7 +191,8 @@ const ForeignValue* row_named(std::span<const ForeignValue> rows, std::string_vi
 }
 
 bool is_place(std::string_view text) {
-    return text.starts_with('<') || text.starts_with("{{");
+    return (text.starts_with('<') && !text.starts_with("<|") && !text.starts_with("</")) ||
+           text.starts_with("{{");
 }
 
 bool is_to_fill_in(std::string_view text) {

@@ -33,6 +33,7 @@ enum class Form : std::uint8_t {
     usual,
     genai_perf,   ///< its requests come at equal distances
     old_vllm,     ///< benchmark_serving.py, which asks for greedy answers that may end early
+    inferencex,   ///< run_benchmark_serving of InferenceX, which sets most options itself
     vllm_batch,   ///< starts the model itself, and sends all prompts at once
     vllm_static,  ///< starts the model itself, and times one batch again and again
     sglang_batch,
@@ -45,6 +46,7 @@ struct Origin {
     std::optional<Tool> tool = {};
     bool whole = false;
     Form form = Form::usual;
+    bool hides_options = false;  ///< whether the line has further options that are not known
 
     bool starts_server() const { return form >= Form::vllm_batch; }
 };

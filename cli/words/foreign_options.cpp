@@ -27,6 +27,8 @@ constexpr std::array kTools = {
 
 constexpr std::string_view kOpenAi = "only OpenAI's and Anthropic's protocols are sent";
 constexpr std::string_view kImages = "requests with images, audio or video are not sent";
+constexpr std::string_view kSearch =
+    "`paretoken sweep URL --search slo --slo e2e_p99:2000` finds the highest load within limits in ms";
 
 constexpr std::array kOptions = {
     // ---- the server
@@ -65,7 +67,7 @@ constexpr std::array kOptions = {
                   "vllm,sglang,guidellm,aiperf"},
     ForeignOption{"--trust-remote-code --tokenizer-trust-remote-code --skip-tokenizer-init",
                   "vllm,sglang,aiperf", none},
-    ForeignOption{"--streaming", "aiperf", none},
+    ForeignOption{"--streaming", "aiperf,perf-analyzer", none, part, "streamed"},
     ForeignOption{
         "--disable-tqdm --print-requests --disable-console-outputs --disable-progress --disable-console "
         "--disable-console-interactive --display-scheduler-stats --extra-verbose -vv --show-progress "
@@ -98,10 +100,12 @@ constexpr std::array kOptions = {
     ForeignOption{"--network-latency-automatic", "aiperf", none, part, "network_latency", true},
     ForeignOption{"--network-latency-mean --network-latency-ping-interval", "aiperf", one, part,
                   "network_latency", true},
-    ForeignOption{"--request-id-prefix --goodput-window --num-workers", "vllm"},
+    ForeignOption{"--request-id-prefix --goodput-window --num-workers --server-pid --bench-serving-dir",
+                  "vllm"},
     ForeignOption{"--disable-stream --non-streaming", "vllm,sglang", none, part, "unstreamed", true},
+    ForeignOption{"--no-stream", "evalscope", none, part, "unstreamed"},
     ForeignOption{"--custom-skip-chat-template --skip-initial-test --no-stream --no-reranker --no-test-input "
-                  "--random-ids --tokenize-on-client "
+                  "--random-ids --tokenize-on-client --dsv4 "
                   "--use-chat-template --save-request-time-breakdown",
                   "vllm", none},
     ForeignOption{"--download-path --download-timeout", "vllm"},
@@ -160,9 +164,10 @@ constexpr std::array kOptions = {
                   "--degradation-metric-tag --degradation-stat",
                   "aiperf"},
     ForeignOption{"--isl-min --isl-max --isl-steps --osl-min --osl-max --osl-steps --concurrency-min "
-                  "--concurrency-max --concurrency-steps --isl-osl-pairs",
+                  "--concurrency-max --concurrency-steps",
                   "aiperf", one, absent,
                   "a sweep takes the values: `paretoken sweep --concurrency 1..64 --grid isl=256,1024`"},
+    ForeignOption{"--isl-osl-pairs", "aiperf", one, part, "length_pairs", true},
     ForeignOption{"--variant --sweep-variant", "aiperf", one, absent,
                   "a sweep reads combinations of options from a file: `paretoken sweep --cells FILE`"},
     ForeignOption{
@@ -417,7 +422,8 @@ constexpr std::array kOptions = {
                   "genai-bench"},
     ForeignOption{"--upload-results", "genai-bench", none},
     ForeignOption{"--dataset-prompt-column", "genai-bench", one, part, "prompt_column", true},
-    ForeignOption{"--dataset-config --dataset-image-column --prefix-ratio", "genai-bench", one, absent,
+    ForeignOption{"--prefix-ratio", "genai-bench", one, part, "prefix_ratio"},
+    ForeignOption{"--dataset-config --dataset-image-column", "genai-bench", one, absent,
                   "give JSON lines with \"prompt\" and --dataset-path FILE"},
     ForeignOption{"--mean-input-tokens", "llmperf", one, part, "isl"},
     ForeignOption{"--stddev-input-tokens", "llmperf", one, part, "isl_stddev"},
@@ -449,11 +455,30 @@ constexpr std::array kOptions = {
     ForeignOption{"--warmup-num", "evalscope", one, part, "num_warmups"},
     ForeignOption{"--tokenizer-path --connect-timeout --log-every-n-query --queue-size-multiplier "
                   "--in-flight-task-multiplier --alias --visualizer --db-commit-interval --data-source "
-                  "--num-workers",
+                  "--num-workers --attn-implementation --port --sleep-interval --dataset-offset "
+                  "--wandb-api-key --swanlab-api-key --swanlab-host",
                   "evalscope"},
-    ForeignOption{"--stream --no-stream --debug --no-timestamp --no-test-connection "
-                  "--enable-progress-tracker --apply-chat-template --open-loop",
+    ForeignOption{"--stream --debug --no-timestamp --no-test-connection --enable-progress-tracker "
+                  "--apply-chat-template --no-apply-chat-template --multi-turn",
                   "evalscope", none},
+    ForeignOption{"--open-loop", "evalscope", none, part, "open_loop"},
+    ForeignOption{"--prompt", "evalscope", one, part, "one_prompt"},
+    ForeignOption{"--stop", "evalscope", many, part, "stop_texts"},
+    ForeignOption{"--stop-token-ids", "evalscope", many, part, "stop_tokens"},
+    ForeignOption{"--logprobs", "evalscope", none, part, "logprobs"},
+    ForeignOption{"--tokenize-prompt", "evalscope", none, part, "token_ids"},
+    ForeignOption{"--min-turns", "evalscope", one, part, "turns_least"},
+    ForeignOption{"--max-turns", "evalscope", one, part, "turns_most"},
+    ForeignOption{"--multi-turn-args --dataset-args", "evalscope", one, absent,
+                  "conversations are --dataset multi_turn:turns=N,first=L,next=L"},
+    ForeignOption{"--query-template --n-choices", "evalscope", one, absent,
+                  "give the fields that the server expects with --extra-body JSON"},
+    ForeignOption{"--sla-auto-tune", "evalscope", none, absent, kSearch},
+    ForeignOption{"--sla-variable --sla-params --sla-num-runs --sla-upper-bound --sla-lower-bound "
+                  "--sla-fixed-parallel --sla-number-multiplier",
+                  "evalscope", one, absent, kSearch},
+    ForeignOption{"--image-width --image-height --image-format --image-num --image-patch-size", "evalscope",
+                  one, absent, kImages},
     ForeignOption{"--max-vus", "inference-benchmarker", one, part, "vus"},
     ForeignOption{"--rates", "inference-benchmarker", one, part, "rates"},
     ForeignOption{"--num-rates", "inference-benchmarker", one, part, "num_rates"},
@@ -480,8 +505,7 @@ constexpr std::array kOptions = {
     ForeignOption{"--profile-export-file -f --stability-percentage -s --max-threads --measurement-mode "
                   "--measurement-request-count --latency-threshold -l --percentile -i -b -r",
                   "perf-analyzer"},
-    ForeignOption{"--async -a --sync --streaming -v --verbose --verbose-csv --collect-metrics -d",
-                  "perf-analyzer", none},
+    ForeignOption{"--async -a --sync -v --verbose --verbose-csv --collect-metrics -d", "perf-analyzer", none},
     ForeignOption{"-t", "perf-analyzer", one, part, "concurrency_range"},
     ForeignOption{"-c", "perf-analyzer", one, absent, "levels are given with --concurrency-range 1:8"},
     ForeignOption{"--periodic-concurrency-range --request-period", "perf-analyzer", one, absent,
@@ -509,7 +533,15 @@ constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"otel", "`--push otlp`"},
     {"trackers", "not needed: results are sent afterwards"},
     {"network_latency", "not needed: nothing is subtracted from the times"},
+    {"streamed", "not needed"},
     {"unstreamed", "not needed: every answer is read as a stream"},
+    {"one_prompt", "`--dataset-path`"},
+    {"open_loop", "`--request-rate` without `--concurrency`"},
+    {"token_ids", "`--endpoint-type completions`"},
+    {"turns_least", "`--dataset multi_turn:turns=…`"},
+    {"turns_most", "`--dataset multi_turn:turns=…`"},
+    {"length_pairs", "`paretoken sweep --grid isl=pairs:128/128,pairs:512/256`"},
+    {"prefix_ratio", "`--dataset shared_prefix:levels=…`"},
     {"repeats", "`paretoken sweep --repeat N`"},
     {"sweep_type", "`paretoken sweep`"},
     {"sweep_values", "`paretoken sweep --concurrency`, `--request-rate`, `--grid`"},
@@ -666,6 +698,22 @@ constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"logprobs", "`--extra-body`"},
 };
 
+/// The options of each tool that have our name and our meaning.
+constexpr std::pair<Tool, std::string_view> kShared[] = {
+    {Tool::vllm,
+     "--model --endpoint --dataset --dataset-path --num-prompts --num-warmups --request-rate --burstiness "
+     "--seed --temperature --ignore-eos --goodput --extra-body --insecure"},
+    {Tool::sglang, "--model --dataset-path --num-prompts --request-rate --seed --temperature"},
+    {Tool::guidellm, "--model"},
+    {Tool::aiperf,
+     "--concurrency --request-rate --prefill-concurrency --endpoint --isl --osl --warmup-duration"},
+    {Tool::genai_bench, "--dataset-path"},
+    {Tool::llmperf, "--model --url"},
+    {Tool::evalscope, "--model --dataset-path --seed --temperature --duration"},
+    {Tool::inference_benchmarker, "--url --duration"},
+    {Tool::perf_analyzer, "--endpoint --header -H"},
+};
+
 constexpr std::string_view word(std::string_view& rest, char separator) {
     const std::string_view first = rest.substr(0, rest.find(separator));
     rest.remove_prefix(std::min(first.size() + 1, rest.size()));
@@ -694,6 +742,11 @@ std::span<const ForeignOption> foreign_options() {
 
 bool has_tool(std::string_view tools, Tool tool) {
     return has_word(tools, ',', row_of(tool).name);
+}
+
+bool has_our_option(Tool tool, std::string_view name) {
+    return std::ranges::any_of(
+        kShared, [&](const auto& row) { return row.first == tool && has_word(row.second, ' ', name); });
 }
 
 const ForeignOption* foreign_option(std::string_view name, std::optional<Tool> tool) {

@@ -51,6 +51,9 @@ struct ForeignOption {
 };
 std::span<const ForeignOption> foreign_options();
 
+/// Returns whether a tool has an option of this name that means what ours means.
+bool has_our_option(Tool tool, std::string_view name);
+
 /// Returns the option of this name, of `tool` if one is given. Null when there is none.
 const ForeignOption* foreign_option(std::string_view name, std::optional<Tool> tool);
 

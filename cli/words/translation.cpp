@@ -105,20 +105,31 @@ std::vector<std::string> completions_of(const std::string& name, std::optional<T
     }
     for (const PlanField& field : plan_fields()) {
         for (const Synonym& synonym : synonyms_of(field)) add(synonym.name, synonym.tools);
-        if (tool) add(option_of(field), row_of(*tool).name);
+        if (tool && has_our_option(*tool, option_of(field))) add(option_of(field), row_of(*tool).name);
     }
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     return names;
 }
 
+/// A name, whose it is, and the value behind it.
+struct Named {
+    std::string name;
+    std::optional<Tool> tool;
+    std::string value;
+    bool is_of_line =
+        false;  ///< whether it stands in a line of the tool, where ours is meant only if both agree
+};
+
 /// The order in which a name is looked up: what the known tool means by it, what we mean, what any tool
 /// means.
-Meaning meaning_of(const std::string& name, std::optional<Tool> tool, const std::string& value) {
+Meaning meaning_of(const Named& asked) {
+    const auto& [name, tool, value, is_of_line] = asked;
     const ForeignOption* const of_tool = tool ? foreign_option(name, tool) : nullptr;
     if (of_tool != nullptr) return {.foreign = of_tool};
     const ForeignOption* const any = foreign_option(name, std::nullopt);
-    if (const Meaning own = own_meaning(name)) {
+    const bool may_be_ours = !is_of_line || !tool || has_our_option(*tool, name);
+    if (const Meaning own = own_meaning(name); own && may_be_ours) {
         const bool always = any != nullptr && any->always && is_foreign_value(any->about, value);
         return always ? Meaning{.foreign = any} : own;
     }
@@ -130,8 +141,9 @@ Meaning meaning_of(const std::string& name, std::optional<Tool> tool, const std:
     return synonym_of(name, std::nullopt);
 }
 
-Meaning meaning_or_completion(const std::string& name, std::optional<Tool> tool, const std::string& value) {
-    const Meaning known = meaning_of(name, tool, value);
+Meaning meaning_or_completion(const Named& asked) {
+    const auto& [name, tool, value, is_of_line] = asked;
+    const Meaning known = meaning_of(asked);
     // A name that only other tools have may be an abbreviation of one that this tool has.
     const bool only_of_others =
         tool && known && !known.is_ours && foreign_option(name, tool) == nullptr && !synonym_of(name, tool);
@@ -140,8 +152,10 @@ Meaning meaning_or_completion(const std::string& name, std::optional<Tool> tool,
     auto names = completions_of(name, tool);
     // "--random-input" completes --random-input-len, and not the longer names that begin with it.
     if (names.size() > 1)
-        std::erase_if(names, [&](const std::string& other) { return other != name + "-len"; });
-    const Meaning full = names.size() == 1 ? meaning_of(names.front(), tool, value) : known;
+        std::erase_if(names, [&, &asked_name = name](const std::string& other) {
+            return other != asked_name + "-len";
+        });
+    const Meaning full = names.size() == 1 ? meaning_of({names.front(), tool, value, is_of_line}) : known;
     return only_of_others && full.is_ours ? known : full;
 }
 
@@ -237,6 +251,8 @@ class Reading {
     }
     /// The options that are not of the plan, as they were typed.
     const std::vector<std::string>& kept() const { return kept_; }
+    /// Returns whether a variable holds options that are not known.
+    bool hides_options() const { return hides_options_; }
 
   private:
     void read_one() {
@@ -250,15 +266,21 @@ class Reading {
         if (!is_option(word)) {
             ++at_;
             if (whole_ && (word == "..." || word == "…")) return;  // a document's sign for further options
-            if (whole_ && word.starts_with('$'))
-                return out_.notes.push_back(fmt::format("{} is left out", word));
+            if (whole_ && word.starts_with('$')) {
+                hides_options_ = true;
+                return out_.absent.push_back(
+                    fmt::format("{}: the options that it holds are not known, and the tool's defaults are "
+                                "left out; write "
+                                "the options in its place",
+                                word));
+            }
             if (own_("url")) return own_url(word);
             return out_.unknown.push_back(fmt::format("'{}'", word));
         }
         const std::string name = name_in(word);
         const std::string typed = word.substr(0, std::min(word.find('='), word.size()));
         const auto own = own_(name);
-        Meaning meaning = meaning_or_completion(name, tool_, value_after(words_, at_));
+        Meaning meaning = meaning_or_completion({name, tool_, value_after(words_, at_), !own_("url")});
         if (own && (!meaning || (meaning.field == nullptr && !meaning.foreign->always && !tool_)))
             return keep(*own);
         if (own && !own_meaning(name) && meaning.foreign != nullptr &&
@@ -323,7 +345,7 @@ class Reading {
         }
         if (values == Values::one && texts.empty() && at_ < words_.size() && !is_long_option(words_[at_]))
             texts.push_back(words_[at_++]);
-        // A variable behind a value may hold further options. It is left out.
+        // A variable behind a value may hold further options.
         const auto goes_on = [&](const std::string& next) {
             const bool may_be_options = next.size() > 1 && next.front() == '$' &&
                                         next.find_first_of("/:,=.$", 1) == std::string::npos;
@@ -427,6 +449,7 @@ class Reading {
     std::string dataset_ = {};  ///< the dataset that the line of vLLM or SGLang names
     std::size_t at_ = 0;
     bool foreign_ = false;
+    bool hides_options_ = false;
     bool urls_given_by_option_ = false;
     std::vector<std::string> kept_;
 };
@@ -470,6 +493,10 @@ Translation composed(const std::vector<std::string>& words, Origin origin, std::
     if (!reading.read() && !origin.whole && out.unknown.empty()) {
         out.words = words;
         return out;
+    }
+    if (reading.hides_options()) {  // which may set what the line leaves out
+        origin.whole = false;
+        origin.hides_options = true;
     }
     return composed(std::move(parts), origin, std::move(out), reading.kept());
 }
@@ -567,10 +594,11 @@ std::string complaint_of(const Translation& translation, std::string_view comman
         const std::string why = end == std::string::npos ? "" : one.substr(end);
         const auto same = std::ranges::find_if(
             reasons, [&](const auto& reason) { return !why.empty() && reason.second == why; });
+        const std::string name = one.substr(0, end);
         if (same == reasons.end())
-            reasons.emplace_back(one.substr(0, end), why);
-        else
-            same->first += ", " + one.substr(0, end);
+            reasons.emplace_back(name, why);
+        else if (same->first != name && !same->first.ends_with(", " + name))
+            same->first += ", " + name;
     }
     text += fmt::format("{}without a counterpart: ", text.empty() ? "" : "; ");
     for (const auto& [names, why] : reasons) text += fmt::format("{}{}; ", names, why);

@@ -13,13 +13,12 @@
 #include "cli/words/composing.h"
 #include "cli/words/pasted_line.h"
 #include "cli/words/reading.h"
+#include "cli/words/shell/splitting.h"
 #include "core/error.h"
 #include "core/text/letter_case.h"
 
 namespace paretoken::cli {
 namespace {
-
-using Words = std::vector<std::string>;
 
 /// The words with which a line of a tool begins. "$" is a variable that holds the program, and a word that
 /// begins with a point ends the name of a module.
@@ -45,6 +44,7 @@ const std::vector<Start>& starts() {
         {Tool::vllm, {"benchmark_latency.py"}, Form::vllm_static},
         {Tool::vllm, {"benchmark_serving.py"}, Form::old_vllm},
         {Tool::vllm, {".benchmark_serving"}, Form::old_vllm},
+        {Tool::vllm, {"run_benchmark_serving"}, Form::inferencex},
         {Tool::sglang, {".bench_serving"}},  // also of engines that took SGLang's over
         {Tool::sglang, {"sglang.benchmark.serving"}},
         {Tool::sglang, {"*bench_serving.py"}},
@@ -178,23 +178,24 @@ const std::vector<Elsewhere>& elsewhere() {
 /// The name of a program that is given with its directory, as a container image with its tag, or behind the
 /// mark of a notebook or of a subshell.
 std::string_view program_in(std::string_view word) {
-    if (word.substr(0, word.find('/')).find('=') != std::string_view::npos)
-        return {};  // NAME=DIRECTORY/program
+    if (word.substr(0, word.find('/')).find('=') != std::string_view::npos || word.ends_with(':'))
+        return {};  // NAME=DIRECTORY/program, the rule of a Makefile
     word.remove_prefix(std::min(word.find_first_not_of("!("), word.size()));
     word.remove_prefix(word.rfind('/') + 1);
     return word.substr(0, word.find(':'));
 }
 
-/// Whether the words of a command at `begin` are these.
+/// Whether the words of a command at `begin` are these. Only the program may have a directory.
 bool begins_with(const Words& line, std::size_t begin, const std::vector<std::string_view>& wanted) {
-    return begin + wanted.size() <= line.size() &&
-           std::equal(wanted.begin(), wanted.end(), line.begin() + static_cast<std::ptrdiff_t>(begin),
-                      [](std::string_view want, const std::string& word) {
-                          if (want == "$") return word.starts_with('$');
-                          if (want.starts_with('.')) return word.ends_with(want);
-                          if (want.starts_with('*')) return word.ends_with(want.substr(1));
-                          return word == want || program_in(word) == want;
-                      });
+    const auto is_program = [](std::string_view want, const std::string& word) {
+        if (want == "$") return word.starts_with('$');
+        if (want.starts_with('.')) return word.ends_with(want);
+        if (want.starts_with('*')) return word.ends_with(want.substr(1));
+        return word == want || program_in(word) == want;
+    };
+    const auto at = static_cast<std::ptrdiff_t>(begin);
+    return begin + wanted.size() <= line.size() && is_program(wanted.front(), line[begin]) &&
+           std::equal(wanted.begin() + 1, wanted.end(), line.begin() + at + 1);
 }
 
 /// A variable from which a tool takes what an option gives.
@@ -210,10 +211,23 @@ constexpr std::array kSettings = {
     Setting{Tool::llmperf, "OPENAI_API_BASE", "--url"},
 };
 
+/// Whether a line of guidellm sweeps rates whose number it does not say.
+bool sweeps_by_itself(const Words& line) {
+    bool names_profile = false;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const std::string name = name_in(line[i]);
+        if (name == "--rate") return false;
+        if (name == "--rate-type" || name == "--profile")
+            names_profile = !value_after(line, i).ends_with("sweep");
+    }
+    return !names_profile;
+}
+
 /// The options that a tool takes from variables, of those that are set before it: "-e
-/// GUIDELLM_MAX_SECONDS=30", "export OPENAI_API_BASE=http://h:8000/v1".
-Words options_of_environment(Tool tool, const Words& before) {
+/// GUIDELLM_MAX_SECONDS=30", "export OPENAI_API_BASE=http://h:8000/v1". `line` is the tool's own line.
+Words options_of_environment(Tool tool, const Words& before, const Words& line) {
     constexpr std::string_view kOfGuidellm = "GUIDELLM_";
+    constexpr std::string_view kRatesOfSweep = "GUIDELLM__NUM_SWEEP_PROFILES";
     Words options;
     for (const std::string& word : before) {
         const auto equals = word.find('=');
@@ -222,7 +236,12 @@ Words options_of_environment(Tool tool, const Words& before) {
         const auto* const setting = std::ranges::find_if(
             kSettings, [&](const Setting& one) { return one.tool == tool && one.variable == variable; });
         std::string name;
-        if (setting != kSettings.end())
+        if (tool == Tool::guidellm && variable == kRatesOfSweep) {
+            // The number of rates besides one request at a time and all at once; --rate counts them all.
+            const std::string count = word.substr(equals + 1);
+            if (sweeps_by_itself(line) && is_whole_number(count) && count.size() < 4)
+                options.insert(options.end(), {"--rate", std::to_string(std::stoi(count) + 2)});
+        } else if (setting != kSettings.end())
             name = setting->option;
         else if (tool == Tool::guidellm && variable.starts_with(kOfGuidellm) &&
                  variable[kOfGuidellm.size()] != '_')  // those of two underscores are settings
@@ -235,9 +254,9 @@ Words options_of_environment(Tool tool, const Words& before) {
 /// `before` are the words before the program, and those of earlier commands.
 Translation translated_from(const Start& start, const Words& line, std::size_t begin, const Words& before) {
     const OwnOptions own = [](const std::string&) { return std::optional<Values>(); };
-    Words words = options_of_environment(start.tool, before);
-    words.insert(words.end(), line.begin() + static_cast<std::ptrdiff_t>(begin + start.words.size()),
-                 line.end());
+    const Words own_words(line.begin() + static_cast<std::ptrdiff_t>(begin + start.words.size()), line.end());
+    Words words = options_of_environment(start.tool, before, own_words);
+    words.insert(words.end(), own_words.begin(), own_words.end());
     return composed(words, {.tool = start.tool, .whole = true, .form = start.form}, "run", own);
 }
 
@@ -423,6 +442,9 @@ std::optional<Translation> translation_of_command(const Words& line, Words befor
         const bool is_file = words.front().ends_with(".py") || words.front().starts_with('.');
         const bool goes_on = end < line.size() && (line[end].starts_with('-') || line[end] == "run");
         const bool ends = end >= line.size() && line[begin].find('/') != std::string::npos;
+        const bool is_in_array = begin > 0 && line[begin - 1].ends_with('=');
+        if (words.front() == "$" && !is_in_array && !starts_program(line, begin))
+            return false;  // "cp $FILE profile"
         if (words.size() > 1 || begin == 0) return true;
         return (goes_on || ends) && (is_file || starts_program(line, begin));
     };
@@ -463,7 +485,8 @@ void add_translations(const std::vector<Words>& commands, Inside inside_of,
         try {
             if (auto one = translation_of_command(command, before)) translations.push_back(*std::move(one));
         } catch (const UsageError& error) {
-            complaints.emplace_back(error.what());
+            if (std::ranges::find(complaints, error.what()) == complaints.end())
+                complaints.emplace_back(error.what());
         }
         before.insert(before.end(), command.begin(), command.end());
         const bool is_done =

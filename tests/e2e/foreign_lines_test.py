@@ -176,6 +176,20 @@ class ForeignLines(Case):
         self.assertIn("Authorization: Bearer ${MY_TOKEN}", done.stdout)
         self.assertIn("X-Team: blue", done.stdout)
 
+    def test_the_name_of_a_file_stands_for_its_content(self):
+        script = self.directory / "bench.sh"
+        script.write_text("bench() {\n  local c=$1; shift\n  vllm bench serve --model M --max-concurrency $c \"$@\"\n}\n"
+                          "for c in 2 4; do\n  bench $c --num-prompts 9\ndone\n")
+        done = self.succeeds(paretoken("translate", script))
+        self.assertIn('--concurrency "$c" --num-prompts 9 ', done.stdout)
+        self.assertIn("with --concurrency 2,4 in place of $c", done.stdout)
+        config = self.directory / "config.yaml"
+        config.write_text("load:\n  type: constant\n  stages:\n  - {rate: 2, duration: 30}\nserver: {base_url: 'http://h:1'}\n"
+                          "data: {type: random}\n")
+        done = paretoken("translate", config)
+        if "was built without" not in done.stderr:
+            self.assertIn("--arrivals constant:rate=2 --duration 30s", done.stdout)
+
     def test_the_configuration_of_inference_perf_is_read(self):
         file = self.directory / "config.yml"
         file.write_text("load:\n  type: poisson\n  stages:\n  - rate: 2\n    duration: 30\napi:\n  type: completion\n  streaming: true\n"
