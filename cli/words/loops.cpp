@@ -204,7 +204,8 @@ class Loops {
                     const std::size_t equals = word.find('=');
                     if (equals == std::string::npos || word.starts_with('-')) break;
                     const std::string name = word.substr(0, equals);
-                    if (formulas_.contains(name)) continue;
+                    const auto set = formulas_.find(name);  // in the same round, before the command
+                    if (set != formulas_.end() && set->second.second + 1 >= open) continue;
                     loops_[open - 1].variables.insert(name);
                     steps_[name] = inner == 0 ? word.substr(equals + 1) : "";
                 }

@@ -103,6 +103,16 @@ TEST(Shell, a_loop_that_counts_is_a_sweep_over_its_values) {
             << before;
 }
 
+TEST(Shell, loops_that_count_inside_each_other_are_one_sweep) {
+    const Translation translation = translation_of(
+        commands_in("for ((i = 128; i <= 512; i *= 2)); do\nc=1\nwhile [ $c -le 4 ]; do\nvllm bench serve "
+                    "--model M --dataset-name random --random-input-len $i --max-concurrency $c "
+                    "--num-prompts $((c * 10))\nc=$((c * 2))\ndone\ndone"));
+    EXPECT_THAT(fmt::format("{}", fmt::join(translation.notes, ";")),
+                HasSubstr("with --concurrency 1,2,4 --grid isl=128,256,512 in place of $c and --isl $i, and "
+                          "without --num-prompts, measures all levels of the loops"));
+}
+
 TEST(Shell, a_line_goes_on_behind_a_comment_and_a_computation_is_one_word) {
     EXPECT_THAT(commands_in("a --b \\    # why\n  -- \\\n  -H \"c: d\""),
                 ElementsAre(ElementsAre("a", "--b", "--", "-H", "c: d")));
