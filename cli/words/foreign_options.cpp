@@ -30,7 +30,7 @@ constexpr std::string_view kImages = "requests with images, audio or video are n
 constexpr std::string_view kSearch =
     "`paretoken sweep URL --search slo --slo e2e_p99:2000` finds the highest load within limits in ms";
 
-constexpr std::array kOptions = {
+constexpr ForeignOption kOptions[] = {
     // ---- the server
     ForeignOption{"--host", "vllm,sglang", one, part, "host", true},
     ForeignOption{"--port", "vllm,sglang", one, part, "port", true},
@@ -753,7 +753,7 @@ const ForeignOption* foreign_option(std::string_view name, std::optional<Tool> t
     const auto* const found = std::ranges::find_if(kOptions, [&](const ForeignOption& option) {
         return has_word(option.names, ' ', name) && (!tool || has_tool(option.tools, *tool));
     });
-    return found == kOptions.end() ? nullptr : found;
+    return found == std::end(kOptions) ? nullptr : found;
 }
 
 std::string_view what_becomes_of(const ForeignOption& option) {
