@@ -111,6 +111,7 @@ class Client::Exchange final : public http::ExchangeSink {
         answer_.begin(record_, {.stream = client_.options_.body.stream,
                                 .ignore_eos_accepted = client_.options_.ignore_eos_accepted,
                                 .keep_text = keep_answer_,
+                                .echoes_prompt = client_.body_.echoes_prompt(),
                                 .expected_chunks = expected_chunks(),
                                 .asked_model = model_.empty() ? client_.options_.body.model : model_,
                                 .limits = limits_});

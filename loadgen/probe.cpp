@@ -210,7 +210,7 @@ class Asker {
             http::Fetched answer = ask();
             if (answer.failure && answer.failure->kind == http::FetchFailure::Kind::stopped) interrupted();
             if (!is_busy(answer)) return answer;
-            const Duration wait = http::retry_after_of(answer.head).value_or(pause);
+            const Duration wait = http::retry_after_of(answer.head, std::time(nullptr)).value_or(pause);
             if (Clock::now() + wait > deadline) return answer;
             if (options_.on_wait) {
                 options_.on_wait(fmt::format("{}; asking again in {} s", why_not_ready(answer),

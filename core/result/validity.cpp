@@ -259,8 +259,8 @@ constexpr std::array kChecks = {
           "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.disputed_cache); }, 0, kNever},
     Check{"unseen_output",
-          "output was generated that the stream did not show under a known name, so that the time to first "
-          "token may be too long: answers with text in unknown fields, or with reasoning in the usage alone",
+          "output was generated that the stream did not show under a known name, so that the first token may "
+          "be measured late, or the last one early: answers with tokens in unknown fields or usage alone",
           "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.unseen_output); }, 0.01, kNever},
     Check{"uncounted_output",

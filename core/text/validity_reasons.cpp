@@ -61,7 +61,7 @@ constexpr std::array kReasons = {
     ValidityReason{"disputed_cache", "The server's usage counts more cached tokens than the prompt has.",
                    "Do not use the cached share; ask whether a gateway changes the usage."},
     ValidityReason{"unseen_output", "Output came under a name that is not known, or was not streamed.",
-                   "Do not trust the time to first token; switch the hidden reasoning off if you can."},
+                   "Do not trust the times to the first and last token; switch off hidden reasoning if you can."},
     ValidityReason{"uncounted_output", "More events with text came than the usage counts tokens.",
                    "Read one answer (--keep-answers): its text may come twice, or be cut into letters."},
     ValidityReason{"no_finish_reason", "Answers end without a finish_reason, which others of the run have.",

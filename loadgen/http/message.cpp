@@ -10,6 +10,7 @@
 #include <charconv>
 
 #include "core/text/letter_case.h"
+#include "core/text/utc.h"
 
 namespace paretoken::http {
 namespace {
@@ -25,11 +26,22 @@ bool given(const Headers& headers, std::string_view name) {
     return std::ranges::any_of(headers, [&](const auto& h) { return same_name(h.first, name); });
 }
 
+/// Returns the codings of a Transfer-Encoding without "chunked", which is the last one of a list.
+std::string packing_in(std::string codings) {
+    constexpr std::string_view kChunked = "chunked";
+    if (lower_case(codings).ends_with(kChunked)) codings.resize(codings.size() - kChunked.size());
+    codings.resize(codings.find_last_not_of(", \t") + 1);
+    return codings;
+}
+
 ResponseHead head_of(const http::response_header<>& fields, std::span<const std::string> further) {
     const auto text = [&](auto name) { return std::string(fields[name]); };
+    // A transfer coding beside "chunked" packs the body, too: "gzip, chunked".
+    std::string coding = text(http::field::content_encoding);
+    if (coding.empty()) coding = packing_in(text(http::field::transfer_encoding));
     ResponseHead head{.status = static_cast<int>(fields.result_int()),
                       .content_type = text(http::field::content_type),
-                      .content_encoding = text(http::field::content_encoding),
+                      .content_encoding = std::move(coding),
                       .retry_after = text(http::field::retry_after),
                       .location = text(http::field::location),
                       .server = text(http::field::server)};
@@ -54,6 +66,18 @@ std::string_view next_line(std::string_view& bytes, bool& cut_off) {
     return line;
 }
 
+constexpr std::string_view kTransfer = "transfer-encoding";
+
+/// Returns how often the header `name` is in the head with which the bytes begin.
+std::size_t count_of_header(std::string_view bytes, std::string_view name) {
+    std::size_t count = 0;
+    bool cut_off = false;
+    for (std::string_view line = next_line(bytes, cut_off); !line.empty() && !cut_off;
+         line = next_line(bytes, cut_off))
+        count += is_header(line, name) ? 1 : 0;
+    return count;
+}
+
 /// Returns bytes that begin with a head, with CRLF at the ends of the head's lines and with the space before
 /// the reason of the status line, and with padding for code that reads ahead. RFC 9112 allows readers to take
 /// a head whose lines end with LF alone. It says that the length of a chunked body has no meaning (6.3).
@@ -63,7 +87,7 @@ std::string mended_head(std::string_view bytes) {
     bool is_chunked = false;
     for (std::string_view rest = bytes, line = next_line(rest, cut_off); !line.empty() && !cut_off;
          line = next_line(rest, cut_off))
-        is_chunked |= is_header(line, "transfer-encoding", "chunked");
+        is_chunked |= is_header(line, kTransfer, "chunked");
     std::string mended;
     mended.reserve(2 * bytes.size() + 1 + kPadding);
     for (bool in_head = true; in_head && !bytes.empty();) {
@@ -86,9 +110,11 @@ bool same_name(std::string_view a, std::string_view b) {
     return beast::iequals(a, b);
 }
 
-std::optional<Duration> retry_after_of(const ResponseHead& head) {
-    constexpr int kMost = 3600;
-    int value = 0;
+std::optional<Duration> retry_after_of(const ResponseHead& head, std::time_t now) {
+    constexpr std::time_t kMost = 3600;
+    if (const auto date = epoch_of_http_date(head.retry_after))
+        return std::chrono::seconds(std::clamp<std::time_t>(*date - now, 0, kMost));
+    std::time_t value = 0;
     const char* const end = head.retry_after.data() + head.retry_after.size();
     const auto [stop, error] = std::from_chars(head.retry_after.data(), end, value);
     if (error != std::errc{} || stop != end || value < 0) return std::nullopt;
@@ -160,7 +186,10 @@ ResponseReader::State ResponseReader::read_head(std::span<const char> bytes) {
                 return State::reading;
             }
             const std::string mended = mended_head(head);
-            return mended == head ? broken_by(ec.message()) : read_head(mended);
+            if (mended != head) return read_head(mended);
+            return broken_by(ec == http::error::bad_transfer_encoding && count_of_header(head, kTransfer) > 1
+                                 ? ec.message() + ": the header is there twice, which proxies cause"
+                                 : ec.message());
         }
         bytes = bytes.subspan(taken);
         const unsigned status = parser.get().result_int();

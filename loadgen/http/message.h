@@ -1,6 +1,7 @@
 #pragma once
 // HTTP/1.1 as bytes, without I/O: writes requests and reads responses. Bodies are passed on as views into the
 // input, in any pieces. The library Beast parses the heads.
+#include <ctime>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,15 +37,16 @@ std::string head_text(const RequestHead& head);
 struct ResponseHead {
     int status = 0;
     std::string content_type;
-    std::string content_encoding;
+    std::string content_encoding;  ///< or the transfer coding beside "chunked"
     std::string retry_after;
     std::string location;
     std::string server;                     ///< name of the program that answered, by its own words
     std::vector<std::string> further = {};  ///< values of ResponseSink::further_headers(); empty: none
 };
 
-/// Returns the time of a Retry-After in seconds, at most an hour; nothing for a date.
-std::optional<Duration> retry_after_of(const ResponseHead& head);
+/// Returns the time from `now`, a Unix time, to that of a Retry-After (a number of seconds or a date), at
+/// most an hour; nothing if there is none.
+std::optional<Duration> retry_after_of(const ResponseHead& head, std::time_t now);
 
 /// Returns whether the body has another encoding than "identity".
 bool is_compressed(const ResponseHead& head);

@@ -1,5 +1,7 @@
 #include "loadgen/protocol/answer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -73,6 +75,22 @@ std::string note_of_status(int status) {
     return status > kOk ? "; the status is HTTP " + std::to_string(status) : std::string();
 }
 
+/// Returns how a body is packed, by its first bytes; empty if it is text, possibly with a few bad bytes.
+std::string_view packing_of(std::string_view body) {
+    constexpr std::size_t kLooked = 120;
+    if (body.starts_with("\x1f\x8b")) return "packed with gzip";
+    if (body.starts_with("\x28\xb5\x2f\xfd")) return "packed with zstd";
+    std::size_t characters = 0, bad = 0;
+    for (std::string_view rest = body.substr(0, kLooked); !rest.empty(); ++characters) {
+        const std::size_t length = utf8_length(rest);
+        const bool is_control =
+            length == 1 && static_cast<unsigned char>(rest[0]) < ' ' && !is_blank(rest[0]);
+        bad += length == 0 || is_control ? 1 : 0;
+        rest.remove_prefix(std::max<std::size_t>(1, length));
+    }
+    return 5 * bad > characters ? "no text, and probably compressed" : std::string_view();
+}
+
 std::string asked_for(const AnswerLimits& limits) {
     if (!limits.asked_output_tokens) return "the request set no limit";
     return "at most " + std::to_string(*limits.asked_output_tokens) + " were asked for";
@@ -116,7 +134,12 @@ void AnswerReader::begin(RequestRecord& record, const AnswerOptions& options) {
     log_.clear();
     log_.reserve(options.expected_chunks);
     facts_ = {};
-    events_ = unknown_outputs_ = foreign_ = text_until_end_ = text_before_last_ = 0;
+    so_far_ = {};
+    has_end_alone_ = false;
+    unknown_field_.clear();
+    whole_text_in_ = {};
+    cache_written_ = 0;
+    outputs_after_end_ = events_ = unknown_outputs_ = foreign_ = text_until_end_ = text_before_last_ = 0;
     any_own_ = false;
     record.unseen_output = record.uncounted_output = record.disputed_cache = false;
     choices_seen_ = choices_finished_ = 0;
@@ -203,6 +226,7 @@ void AnswerReader::on_delta(const Delta& delta) {
     if (delta.impossible_count) {
         return fail(Outcome::malformed, "the server's usage holds an impossible count of tokens");
     }
+    facts_.hidden_reasoning |= delta.hidden_reasoning && log_.empty();
     // Some gateways send spaces without a width while the prompt is read, to keep the connection open.
     const bool is_invisible = log_.empty() && delta.text_bytes == 3 && parser_->is_invisible();
     if (delta.has_output && !is_invisible) {
@@ -225,16 +249,18 @@ void AnswerReader::on_delta(const Delta& delta) {
         const std::int64_t prompt = delta.usage->prompt.value_or(0);
         if (facts_.first_prompt == 0) facts_.first_prompt = prompt;
         facts_.prompt_growths += prompt > record_->usage.prompt.value_or(prompt) ? 1 : 0;
-        update(record_->usage, *delta.usage);
+        // A count that came with its own counts of the cache has all tokens.
+        update(record_->usage, *delta.usage, delta.cache_written == 0 ? cache_written_ : 0);
+        cache_written_ = std::max(cache_written_, delta.cache_written);
         facts_.largest_count = std::max(facts_.largest_count, delta.usage->completion.value_or(0));
     }
     if (delta.total_tokens) facts_.total = delta.total_tokens;
     if (!delta.finish_reason.empty()) {
         record_->finish_reason = delta.finish_reason;
         own_reason_ = delta.own_reason;
-        if (delta.choices.empty()) note_end_of(delta.choice);
+        if (delta.choices.empty()) note_end_of(delta.choice, delta.has_output);
         for (const ChoiceOutput& choice : delta.choices)
-            if (choice.finished) note_end_of(choice.choice);
+            if (choice.finished) note_end_of(choice.choice, choice.has_output);
     }
     if (!delta.error.empty()) return fail(Outcome::stream_error, delta.error);
     if (delta.done) {
@@ -253,6 +279,7 @@ bool AnswerReader::has_blanks_alone(const Delta& delta) const {
 
 void AnswerReader::on_output(const Delta& delta) {
     ++events_;
+    so_far_.add(parser_->written_output(), delta.kind, delta.text_bytes);
     if (delta.choices.empty())
         return add_chunk({delta.choice, delta.kind, delta.text_bytes, delta.token_ids},
                          delta.completion_tokens_so_far);
@@ -277,12 +304,31 @@ void AnswerReader::add_chunk(const ChoiceOutput& output, std::optional<std::int6
     chunk.beyond_ascii = parser_->is_beyond_ascii();
     output_in_this_read_ = true;
     chunk.counted = static_cast<std::uint32_t>(counted.value_or(0));
+    chunk.fingerprint = fingerprint_of(parser_->written_output());
+    if (choices_finished_ != 0) note_output_of(chunk);
     all_counted_along_ &= counted.has_value();
 }
 
-void AnswerReader::note_end_of(int choice) {
+/// Takes back an end that was stated for the choice of an event with output. If the event does not begin the
+/// answer again, the end was none at all.
+void AnswerReader::note_output_of(const Chunk& chunk) {
+    const std::uint64_t bit = std::uint64_t{1} << chunk.choice;
+    if ((choices_finished_ & bit) == 0) return;
+    choices_finished_ &= ~bit;
+    ++outputs_after_end_;
+    if (!has_same_text(chunk, log_.front())) facts_.until_end = 0;
+}
+
+/// `has_output`: whether the event with the end has output, too. Some servers state a reason with every
+/// event, which tells nothing.
+void AnswerReader::note_end_of(int choice, bool has_output) {
     const std::uint64_t bit = std::uint64_t{1} << std::clamp(choice, 0, kChoices - 1);
     choices_seen_ |= bit;
+    if (has_output && 2 * outputs_after_end_ >= events_) {
+        choices_finished_ &= ~bit;
+        ++outputs_after_end_;  // the next event may tell that this one was no end
+        return;
+    }
     choices_finished_ |= bit;
     if (facts_.until_end != 0) return;
     facts_.until_end = log_.size();
@@ -291,10 +337,17 @@ void AnswerReader::note_end_of(int choice) {
 
 /// Notes an event without output.
 void AnswerReader::note_event(const Delta& delta) {
-    ++facts_.empty_deltas;
-    facts_.empty_first += log_.empty() ? 1 : 0;
-    if (facts_.first_alone == 0 && delta.usage) facts_.first_alone = delta.usage->completion.value_or(0);
-    unknown_outputs_ += delta.unknown_output ? 1 : 0;
+    if (!delta.progress) {  // no token is behind the news of the prompt
+        ++facts_.empty_deltas;
+        facts_.empty_first += log_.empty() ? 1 : 0;
+    }
+    const std::int64_t count = delta.usage ? delta.usage->completion.value_or(0) : 0;
+    if (count > 0 && !has_end_alone_) {
+        facts_.first_alone = count;
+        has_end_alone_ = choices_finished_ != 0 || !delta.finish_reason.empty();
+    }
+    if (!delta.unknown_field.empty() && unknown_outputs_++ == 0) unknown_field_ = delta.unknown_field;
+    if (!delta.whole_text_in.empty()) whole_text_in_ = delta.whole_text_in;
     foreign_ += delta.foreign ? 1 : 0;
     any_own_ |= !delta.foreign && !delta.done && !delta.usage;
 }
@@ -305,7 +358,8 @@ std::string AnswerReader::beginning() const {
     constexpr std::size_t kShown = 120;
     constexpr std::size_t kLongestSecret = 3 * kKibi;
     const std::string_view body = whole_body_.view().substr(0, kBeginning);
-    if (body.starts_with("\x1f\x8b")) return "it is packed with gzip, which its head does not say";
+    if (const std::string_view packing = packing_of(body); !packing.empty())
+        return fmt::format("it is {}, which its head does not say", packing);
     std::string text = parser_->secrets().redacted(body);
     if (body.size() == kBeginning) text.resize(text.size() - std::min(text.size(), kLongestSecret));
     return "it begins with \"" + printable_line(text, kShown) + '"';
@@ -317,6 +371,7 @@ std::string AnswerReader::beginning() const {
 std::string AnswerReader::last_words() const {
     constexpr std::string_view kField = "error:";
     std::string_view text = sse_.foreign_lines();
+    if (!packing_of(text).empty()) return {};
     const bool is_error = text.starts_with(kField);
     if (is_error) text.remove_prefix(kField.size());
     if (std::ranges::all_of(text, is_blank)) return {};
@@ -430,7 +485,9 @@ void AnswerReader::finish_stream(bool http_complete) {
         }
     }
     record_->answer = text_.view();
-    if (leave_out_repeated_text(log_)) record_->answer.erase(0, text_before_last_);
+    if (options_.echoes_prompt) leave_out_echo(log_);
+    const auto tokens = record_->usage.reasoning > 0 ? std::nullopt : record_->usage.completion;
+    if (leave_out_repeated_text(log_, so_far_, tokens)) record_->answer.erase(0, text_before_last_);
     leave_out_summed_prompts(facts_, record_->usage);
     bool is_disputed = !settle_reasoning(log_, facts_, record_->usage);
     is_disputed |= leave_out_prompt(log_, facts_, *record_);
@@ -440,6 +497,7 @@ void AnswerReader::finish_stream(bool http_complete) {
     if (goes_on) {
         const bool is_half = facts_.until_end != kept;
         record_->answer.resize(is_half ? record_->answer.size() / 2 : text_until_end_);
+        if (!is_half) choices_finished_ = choices_seen_;
         log_.resize(kept);
     }
     if (const std::size_t blanks = blanks_before_answer(log_, facts_, *record_); blanks != 0) {
@@ -462,6 +520,8 @@ void AnswerReader::finish_stream(bool http_complete) {
         fail(Outcome::disconnected, "the connection broke before the answer's end");
     } else if (!done_ && !any_body_) {
         fail(Outcome::empty, "the answer has no body");
+    } else if (log_.empty() && !packing_of(whole_body_.view()).empty()) {
+        fail(Outcome::malformed, "the answer is not an event stream: " + beginning());
     } else if (!done_ && sse_.lines() == 0) {
         fail(Outcome::malformed, "the answer is not an event stream: " + beginning());
     } else if (log_.empty() && foreign_ > 0 && !any_own_) {
@@ -470,11 +530,20 @@ void AnswerReader::finish_stream(bool http_complete) {
         fail(Outcome::truncated,
              "the stream ended before a finish_reason" + (log_.empty() ? "; " + beginning() : std::string()));
     } else if (record_->events.empty()) {
-        fail(Outcome::empty,
-             "the stream contained no token" +
-                 (reason().empty() ? std::string() : " (finish_reason " + reason() + ")") +
-                 (unknown_outputs_ > 0 ? ", but text under names that are not known: " : ": ") + beginning());
+        fail(Outcome::empty, no_token());
     }
+}
+
+/// Returns the error of a stream without any output.
+std::string AnswerReader::no_token() const {
+    std::string text = "the stream contained no token";
+    if (!reason().empty()) text += " (finish_reason " + reason() + ")";
+    if (!whole_text_in_.empty())
+        text +=
+            fmt::format("; the server did not stream its text, which came as a whole in {}", whole_text_in_);
+    if (unknown_outputs_ > 0)
+        text += fmt::format(", but text under names that are not known ({})", unknown_field_);
+    return text + ": " + beginning();
 }
 
 void AnswerReader::write_events() {

@@ -11,6 +11,7 @@
 
 #include "core/record/record.h"
 #include "loadgen/protocol/delta.h"
+#include "loadgen/protocol/repeated_text.h"
 #include "loadgen/protocol/sse.h"
 #include "loadgen/protocol/token_counts.h"
 
@@ -40,6 +41,7 @@ struct AnswerOptions {
     bool stream = true;                ///< whether a stream was requested
     bool ignore_eos_accepted = false;  ///< whether fewer tokens than wanted_output_tokens are a failure
     bool keep_text = false;            ///< whether the record gets the answer's text
+    bool echoes_prompt = false;        ///< whether the first event of each choice repeats the prompt
     std::size_t expected_chunks = 0;   ///< number of chunks to reserve memory for
     /// The model that was asked for; empty if it is unknown. It must exist until finish().
     std::string_view asked_model = {};
@@ -78,7 +80,8 @@ class AnswerReader {
     void on_delta(const Delta& delta);
     void on_output(const Delta& delta);
     void add_chunk(const ChoiceOutput& output, std::optional<std::int64_t> counted);
-    void note_end_of(int choice);
+    void note_output_of(const Chunk& chunk);
+    void note_end_of(int choice, bool has_output);
     bool has_blanks_alone(const Delta& delta) const;
     void note_model(std::string_view answered);
     void fail(Outcome outcome, std::string error);
@@ -93,6 +96,7 @@ class AnswerReader {
     void write_events();
     void note_event(const Delta& delta);
     std::string beginning() const;
+    std::string no_token() const;
     std::string last_words() const;
     const std::string& reason() const { return own_reason_.empty() ? record_->finish_reason : own_reason_; }
     bool all_choices_finished() const { return choices_seen_ == choices_finished_ && choices_seen_ != 0; }
@@ -116,16 +120,22 @@ class AnswerReader {
     std::uint64_t choices_finished_ = 0;
     RequestRecord* record_ = nullptr;
     AnswerOptions options_;
-    PaddedBuffer whole_body_;           ///< an answer that is no stream; of a stream, its beginning
-    PaddedBuffer text_;                 ///< text of the answer, if it is kept
-    std::size_t text_until_end_ = 0;    ///< length of `text_` when the answer's end was first stated
-    std::size_t text_before_last_ = 0;  ///< length of `text_` before the last event with output
-    StreamFacts facts_;                 ///< what is known of the stream besides its events with output
-    std::string own_reason_ = {};       ///< the server's word for record_->finish_reason, if it is another
-    std::size_t events_ = 0;            ///< number of events with output
-    std::size_t unknown_outputs_ = 0;   ///< events with text under unknown names alone
-    std::size_t foreign_ = 0;           ///< events that are objects of another kind
-    bool any_own_ = false;              ///< whether an event was one of the protocol
+    PaddedBuffer whole_body_;            ///< an answer that is no stream; of a stream, its beginning
+    PaddedBuffer text_;                  ///< text of the answer, if it is kept
+    std::size_t text_until_end_ = 0;     ///< length of `text_` when the answer's end was first stated
+    std::size_t text_before_last_ = 0;   ///< length of `text_` before the last event with output
+    StreamFacts facts_;                  ///< what is known of the stream besides its events with output
+    TextSoFar so_far_;                   ///< whether events bring text that came before
+    bool has_end_alone_ = false;         ///< whether facts_.first_alone came with or after an end
+    std::size_t outputs_after_end_ = 0;  ///< events with output of a choice for which an end had been stated
+    std::string own_reason_ = {};        ///< the server's word for record_->finish_reason, if it is another
+    std::size_t events_ = 0;             ///< number of events with output
+    std::size_t unknown_outputs_ = 0;    ///< events with text under unknown names alone
+    std::string unknown_field_ = {};     ///< the first of these names
+    std::string_view whole_text_in_ = {};  ///< as in Delta
+    std::int64_t cache_written_ = 0;       ///< as in Delta
+    std::size_t foreign_ = 0;              ///< events that are objects of another kind
+    bool any_own_ = false;                 ///< whether an event was one of the protocol
 };
 
 }  // namespace paretoken::protocol

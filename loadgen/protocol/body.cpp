@@ -91,6 +91,7 @@ BodyWriter::BodyWriter(const BodyOptions& options)
     const Json extra = parse_extra_body(options.extra_body);
     for (const auto& [key, value] : extra.items()) {
         own_prompt_ &= !is_prompt(key);
+        echoes_prompt_ |= key == "echo" && value == true;
         change_limit(limit_, key, value);
         if (value.is_null()) {
             fields.erase(key);

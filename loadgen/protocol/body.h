@@ -37,6 +37,9 @@ class BodyWriter {
     /// the run's. Throws std::invalid_argument for a prompt that the protocol does not take. Thread-safe.
     std::string body(const Request& request) const;
 
+    /// Returns whether the fields of --extra-body ask for the prompt at the front of the answer ("echo").
+    bool echoes_prompt() const { return echoes_prompt_; }
+
     /// The limit on output tokens that fields of a body set.
     struct OutputLimit {
         bool is_wanted = true;              ///< whether it is Request::wanted_output_tokens
@@ -66,7 +69,8 @@ class BodyWriter {
 
     const Protocol* protocol_;
     bool own_prompt_ = true;  ///< whether extra_body has no prompt
-    OutputLimit limit_;       ///< with the fields of extra_body
+    bool echoes_prompt_ = false;
+    OutputLimit limit_;  ///< with the fields of extra_body
     std::string_view limit_key_;
     std::string constant_;  ///< fields that all requests share, without braces: "\"model\":…,…"
 };

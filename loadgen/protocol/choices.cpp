@@ -39,6 +39,26 @@ constexpr std::array<std::string_view, 9> kReasoningKeys = {
     "thinking_content",  "think",     "thought",           "thoughts",
 };
 
+/// Reads a part of the reasoning, which may be encrypted.
+bool read_part(Value& part, std::size_t& bytes, Reading& reading) {
+    if (type_of(part) != ondemand::json_type::object) return add_text(part, bytes, bytes);
+    return for_each_field(part, [&](Key key, Value inner) {
+        if (key == "type") reading.hidden_reasoning |= text_of(inner) == "reasoning.encrypted";
+        return !is_text_name(key) || add_text(inner, bytes, bytes);
+    });
+}
+
+/// Reads OpenRouter's list of parts of the reasoning.
+bool read_details(ondemand::value& value, Reading& reading) {
+    std::size_t bytes = 0;
+    const bool is_list = type_of(value) == ondemand::json_type::array;
+    const bool whole =
+        is_list ? for_each_element(value, [&](Value part) { return read_part(part, bytes, reading); })
+                : add_text(value, bytes, bytes);
+    reading.output.reasoning = std::max(reading.output.reasoning, bytes);
+    return whole;
+}
+
 /// Texts of a delta that are no output.
 constexpr std::array<std::string_view, 16> kNoOutput = {
     "role",    "name",      "id",       "type",  "index",         "tool_call_id", "status",       "object",
@@ -58,13 +78,14 @@ bool read_delta(ondemand::value& value, Reading& reading) {
         }
         if (is_one_of(kReasoningKeys, key)) {
             holes.add(ShapeHole::Kind::output, inner);
+            if (key == "reasoning_details") return read_details(inner, reading);
             // Some servers send the same text under both names.
             std::size_t bytes = 0;
             if (!add_text(inner, bytes, bytes)) return false;
             output.reasoning = std::max(output.reasoning, bytes);
             return true;
         }
-        return is_one_of(kNoOutput, key) || note_unknown_text(inner, reading);
+        return is_one_of(kNoOutput, key) || note_unknown_text("delta", key, inner, reading);
     });
 }
 
@@ -78,7 +99,8 @@ bool count_logprobs(ondemand::value& value, std::uint32_t& count) {
 /// Reads the reason of an answer's end: a text, or an object with its type and perhaps a message (SGLang).
 bool read_finish(ondemand::value& value, Delta& delta, Reading& reading) {
     if (const auto reason = text_of(value)) {
-        if (!reason->empty()) delta.finish_reason = short_line(*reason, kLongestReason, *reading.secrets);
+        if (!is_no_reason(*reason))
+            delta.finish_reason = short_line(*reason, kLongestReason, *reading.secrets);
         return true;
     }
     return for_each_field(value, [&](Key key, Value inner) {
@@ -101,7 +123,8 @@ bool read_choice(ondemand::value& value, Delta& delta, Reading& reading) {
         if (key == "logprobs") return count_logprobs(inner, reading.logprobs);
         if (key == "usage") return read_usage(inner, delta);  // Moonshot
         if (key == "error") return read_error(inner, reading.error);
-        if (key == "message") return note_unknown_text(inner, reading);  // in place of a delta, or beside it
+        if (key == "message")  // in place of a delta, or beside it
+            return note_unknown_text({}, key, inner, reading);
         if (key == "finish_reason") return read_finish(inner, delta, reading);
         if (key == "index") delta.choice = static_cast<int>(count_of(inner).value_or(0));
         return true;
@@ -213,7 +236,7 @@ void read_whole(dom::element answer, WholeAnswer& whole) {
     if (answer["choices"].get(choices)) return;
     for (const dom::element choice : choices) {
         if (const auto reason = text_in(choice, "finish_reason"); !reason.empty())
-            whole.finish_reason = reason;
+            whole.finish_reason = is_no_reason(reason) ? std::string_view() : reason;
         whole.text_bytes += text_bytes_in(choice);
         if (is_first(choice)) append_answer_text(choice, "message", whole.text);
     }

@@ -59,6 +59,7 @@ bool read_event(ondemand::object& event, const EventFormat& format, Delta& delta
             return true;
         }
         if (key == "base_resp") return read_status(value, reading.error);
+        if (key == "prompt_progress") delta.progress = true;  // llama.cpp
         if (key == "id" || key == "obfuscation") {
             reading.holes.add(ShapeHole::Kind::string, value);
             return true;
@@ -82,7 +83,15 @@ void put_together(const Reading& reading, Delta& delta) {
     delta.text_bytes = static_cast<std::uint32_t>(output.sum());
     delta.token_ids = reading.token_ids ? reading.token_ids : reading.logprobs;
     delta.has_output = delta.text_bytes != 0 || reading.token_ids != 0;
-    delta.unknown_output = reading.unknown_text && !delta.has_output;
+    delta.hidden_reasoning = reading.hidden_reasoning;
+    if (!reading.unknown_name.empty() && !delta.has_output) {
+        delta.unknown_field = reading.unknown_in;
+        for (const std::string_view name : {reading.unknown_name, reading.unknown_part}) {
+            if (!delta.unknown_field.empty() && !name.empty()) delta.unknown_field += '.';
+            delta.unknown_field += name;
+        }
+        delta.unknown_field = short_line(delta.unknown_field, kLongestReason, *reading.secrets);
+    }
     delta.foreign = reading.any_field && !reading.known && !reading.error;
     delta.kind = output.kind();
     if (reading.timings.cached) {
@@ -363,7 +372,7 @@ const Delta& DeltaParser::parse(std::string_view data) {
     model_ = {};
     if (const Delta* known = state_->shapes.recognised(data, output_)) return *known;
     state_->delta = {};
-    output_ = {};
+    output_ = first_output_ = {};
     read(data);
     return state_->delta;
 }
@@ -413,18 +422,21 @@ void DeltaParser::read(std::string_view data) {
         delta.error = error_of_reason(delta.finish_reason, delta.own_reason,
                                       short_line(reading.finish_message, kLongestText, state_->secrets));
     output_ = only_output_in(data, reading.holes);
+    first_output_ = reading.holes.first_output;
     state_->shapes.learn(data, reading, delta);
 }
 
-void update(TokenUsage& usage, const TokenUsage& news) {
-    // Some servers state the tokens beside the cache again at the end, and the cached ones at the beginning
+void update(TokenUsage& usage, const TokenUsage& news, std::int64_t cache_written) {
+    // Some servers state the tokens beside the cache again at the end, and those of the cache at the beginning
     // only.
-    const bool lacks_cached = news.prompt && !news.cached_prompt && usage.prompt && usage.cached_prompt > 0 &&
-                              *news.prompt <= *usage.prompt - *usage.cached_prompt;
+    const std::int64_t in_cache = usage.cached_prompt.value_or(0) + cache_written;
+    const bool lacks_cached = news.prompt > 0 && !news.cached_prompt && usage.prompt && in_cache > 0 &&
+                              *news.prompt <= *usage.prompt - in_cache;
     for (const auto count :
          {&TokenUsage::prompt, &TokenUsage::cached_prompt, &TokenUsage::completion, &TokenUsage::reasoning}) {
-        if (count == &TokenUsage::prompt && lacks_cached) continue;
-        if (news.*count && (news.*count != 0 || !(usage.*count))) usage.*count = news.*count;
+        if (count == &TokenUsage::prompt && lacks_cached)
+            usage.prompt = *news.prompt + in_cache;
+        else if (news.*count && (news.*count != 0 || !(usage.*count))) usage.*count = news.*count;
     }
 }
 

@@ -37,7 +37,8 @@ struct Delta {
     bool malformed = false;         ///< whether it is not a JSON object
     bool impossible_count = false;  ///< whether a count of tokens is negative or above kMostTokens
     bool has_output = false;        ///< whether it has text, reasoning, a tool call, or token ids
-    bool unknown_output = false;    ///< whether it has no output but text under an unknown name
+    bool hidden_reasoning = false;  ///< whether it announces reasoning whose text does not come
+    bool progress = false;          ///< whether it tells how much of the prompt has been read
     bool foreign = false;           ///< whether it is an object that is no event of the protocol
     EventKind kind = EventKind::content;
     std::uint32_t text_bytes = 0;  ///< UTF-8 bytes of all its output
@@ -52,6 +53,11 @@ struct Delta {
     std::string own_reason;           ///< the server's word for it if that is another one; otherwise empty
     std::optional<TokenUsage> usage;  ///< the server's token counts in this event; absent counts say nothing
     std::optional<std::int64_t> total_tokens;  ///< the sum of prompt and output tokens that the usage states
+    /// Tokens that were written to the cache, which the usage states beside input_tokens; 0 if it has none.
+    std::int64_t cache_written = 0;
+    std::string unknown_field = {};  ///< name of the text, if it has no output but text under an unknown name
+    /// The type of the event if it has the whole text of a part, which came before; otherwise empty.
+    std::string_view whole_text_in = {};
     /// If the event has several choices: the output of each of them. Otherwise empty.
     std::vector<ChoiceOutput> choices;
     std::string error;  ///< one line of at most 400 bytes; empty means none
@@ -99,6 +105,10 @@ class DeltaParser {
         append_unescaped(output_, text);
     }
 
+    /// Returns the output of the event parsed last as it was written: the first of its JSON strings with
+    /// output, with escapes. Empty if no string holds it. The event's bytes must still exist.
+    std::string_view written_output() const { return output_.empty() ? first_output_ : output_; }
+
     /// Returns whether the text of the event parsed last, which must still exist, has letters beyond ASCII,
     /// which may be several tokens each.
     bool is_beyond_ascii() const;
@@ -124,14 +134,15 @@ class DeltaParser {
     /// The output of the event parsed last, with its escapes, if one string certainly holds all of it;
     /// otherwise empty.
     std::string_view output_;
+    std::string_view first_output_;  ///< has no meaning if `output_` is not empty
     std::string_view model_;
     std::unique_ptr<State> state_;
 };
 
 /// Replaces the values of `usage` by those that `news` has; the others stay. A zero replaces no count,
-/// because some servers send zeros in the events that have nothing to report. Nor does a count of the prompt
-/// that leaves out the cached tokens which an earlier event stated.
-void update(TokenUsage& usage, const TokenUsage& news);
+/// because some servers send zeros in the events that have nothing to report. A count of the prompt without
+/// the cached tokens which an earlier event stated, and the `cache_written` ones, replaces only the others.
+void update(TokenUsage& usage, const TokenUsage& news, std::int64_t cache_written = 0);
 
 /// Returns the error that a JSON text states, in any of the known forms, as one line; empty if it states
 /// none.

@@ -13,6 +13,10 @@ static_assert(kReadablePadding >= simdjson::SIMDJSON_PADDING);
 void Holes::add(ShapeHole::Kind kind, ondemand::value& value) {
     const bool number = kind == ShapeHole::Kind::number;
     const ondemand::json_type type = type_of(value);
+    if (kind == ShapeHole::Kind::output && type == ondemand::json_type::string && first_output.empty()) {
+        const std::string_view token = value.raw_json_token();
+        first_output = token.substr(1, std::max<std::size_t>(1, token.rfind('"')) - 1);
+    }
     if (type != (number ? ondemand::json_type::number : ondemand::json_type::string)) {
         unsafe |= kind == ShapeHole::Kind::output && type != ondemand::json_type::null;
         return;
@@ -88,11 +92,45 @@ bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking)
     }
 }
 
-bool note_unknown_text(ondemand::value& value, Reading& reading) {
-    std::size_t bytes = 0;
-    if (!add_text(value, bytes, bytes)) return false;
-    reading.unknown_text |= bytes != 0;
-    return true;
+bool is_text_name(Key name) {
+    return is_one_of(kTextNames, name) || name == "thinking" || name == "summary";
+}
+
+namespace {
+
+/// Returns the name of a field as it was written.
+std::string_view written_name(Key name) {
+    const char* const begin = name.raw();
+    const char* end = begin;
+    while (*end != '"') ++end;  // the parser has found the quote
+    return {begin, end};
+}
+
+}  // namespace
+
+bool note_unknown_text(std::string_view in, Key name, ondemand::value& value, Reading& reading) {
+    const auto note = [&](std::string_view part, Value text) {
+        std::size_t bytes = 0;
+        if (!add_text(text, bytes, bytes)) return false;
+        if (bytes != 0 && reading.unknown_name.empty()) {
+            reading.unknown_in = in;
+            reading.unknown_name = written_name(name);
+            reading.unknown_part = part;
+        }
+        return true;
+    };
+    if (type_of(value) != ondemand::json_type::object) return note({}, value);
+    return for_each_field(
+        value, [&](Key key, Value inner) { return !is_text_name(key) || note(written_name(key), inner); });
+}
+
+bool has_text(ondemand::value& value) {
+    const auto text = text_of(value);
+    return text && !text->empty();
+}
+
+bool is_no_reason(std::string_view reason) {
+    return reason.empty() || reason == "null" || reason == "None";
 }
 
 bool count_elements(ondemand::value& value, std::uint32_t& count) {
@@ -178,6 +216,7 @@ bool read_usage(ondemand::value& value, Delta& delta) {
     // Anthropic's input_tokens exclude tokens read from or stored in the cache; those of the Responses API
     // include them, and never come with cache_read_input_tokens.
     if (input && !news.prompt) {
+        delta.cache_written = std::clamp<std::int64_t>(cache_written.value_or(0), 0, kMostTokens);
         const bool possible =
             !is_impossible(input) && !is_impossible(cache_read) && !is_impossible(cache_written);
         news.prompt = possible ? *input + cache_read.value_or(0) + cache_written.value_or(0) : kAboveAll;

@@ -37,6 +37,8 @@ struct Holes {
     /// Whether no shape may be made of the event: it has too many holes, a value that hole_at() cannot
     /// recognise, or an output that is neither a string nor null.
     bool unsafe = false;
+    /// The first string with output, as it was written, without its quotes; empty if there is none.
+    std::string_view first_output = {};
 
     /// Adds the position of a value: of a number if `kind` is number, else of a string. A value of another
     /// type is not added.
@@ -78,7 +80,9 @@ struct Reading {
     bool known = false;               ///< whether it is an event of the protocol, with or without output
     bool error = false;               ///< whether it has an error, whose text a second parse then reads
     bool code = false;                ///< whether it has a "code" other than 0 and 200
-    bool unknown_text = false;        ///< whether its delta has text under an unknown name
+    bool hidden_reasoning = false;    ///< as in Delta
+    /// The place of text under an unknown name: "delta", "audio", "transcript" (the text of an object).
+    std::string_view unknown_in = {}, unknown_name = {}, unknown_part = {};
 };
 
 /// How a protocol's events, and its answers without a stream, are read.
@@ -155,8 +159,17 @@ bool is_impossible(const TokenUsage& usage);
 /// "value". Texts under the key "thinking" are added to `thinking`, all others to `bytes`.
 bool add_text(ondemand::value& value, std::size_t& bytes, std::size_t& thinking);
 
-/// Notes text under a name that is not known, if the value has any.
-bool note_unknown_text(ondemand::value& value, Reading& reading);
+/// Returns whether a field of a part of a message, which has this name, is its text.
+bool is_text_name(Key name);
+
+/// Notes text under a name that is not known, if the value has any. `in`: the object with this name.
+bool note_unknown_text(std::string_view in, Key name, ondemand::value& value, Reading& reading);
+
+/// Returns whether the value is a text that is not empty.
+bool has_text(ondemand::value& value);
+
+/// Returns whether a reason of the end is none: some servers write a missing value as a text.
+bool is_no_reason(std::string_view reason);
 
 /// Adds the number of a list's elements.
 bool count_elements(ondemand::value& value, std::uint32_t& count);

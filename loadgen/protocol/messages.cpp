@@ -46,9 +46,10 @@ void append_prompt(std::string& out, const Prompt& prompt) {
 }
 
 /// Texts that an event adds to a block, or to the message, and that are no output.
-constexpr std::array<std::string_view, 3> kNoOutput = {"type", "signature", "stop_sequence"};
+constexpr std::array<std::string_view, 1> kNoOutput = {"stop_sequence"};
 
-/// Reads a content block, or what an event adds to one. A tool's name comes with the block's start.
+/// Reads a content block, or what an event adds to one. A tool's name comes with the block's start. Redacted
+/// thinking, and the signature of thinking that is not shown, tell that there was reasoning.
 bool read_block(Value& block, bool is_added, Delta& delta, Reading& reading) {
     return for_each_field(block, [&](Key key, Value value) {
         if (key == "text") {
@@ -63,12 +64,20 @@ bool read_block(Value& block, bool is_added, Delta& delta, Reading& reading) {
             reading.holes.add(ShapeHole::Kind::output, value);
             return add_text(value, reading.output.tool_call, reading.output.tool_call);
         }
+        if (key == "type") {
+            reading.hidden_reasoning |= text_of(value) == "redacted_thinking";
+            return true;
+        }
+        if (key == "signature") {
+            reading.hidden_reasoning |= has_text(value);
+            return true;
+        }
         if (key == "stop_reason") {
-            if (const auto reason = text_of(value); reason && !reason->empty())
+            if (const auto reason = text_of(value); reason && !is_no_reason(*reason))
                 state_reason(reason_of(*reason), *reason, delta, *reading.secrets);
             return true;
         }
-        return !is_added || is_one_of(kNoOutput, key) || note_unknown_text(value, reading);
+        return !is_added || is_one_of(kNoOutput, key) || note_unknown_text("delta", key, value, reading);
     });
 }
 

@@ -25,6 +25,9 @@ constexpr std::array<std::pair<std::string_view, EventKind>, 9> kOutputTypes{{
     {"response.mcp_call_arguments.delta", EventKind::tool_call},
 }};
 
+/// Type of the event that has the whole text of a part, whose pieces came before.
+constexpr std::string_view kWholeText = "response.output_text.done";
+
 void append_prompt(std::string& out, const Prompt& prompt) {
     out += "\"input\":";
     append_messages(out, prompt);
@@ -60,8 +63,18 @@ bool read_response(Value& response, Delta& delta, Reading& reading) {
     return whole;
 }
 
+/// Reads an item of the output as far as it tells of reasoning.
+bool read_item(Value& item, Reading& reading) {
+    return for_each_field(item, [&](Key key, Value value) {
+        if (key == "type") reading.hidden_reasoning |= text_of(value) == "reasoning";
+        return true;
+    });
+}
+
 bool read_field(Key key, Value& value, Delta& delta, Reading& reading) {
     if (key == "type") return read_type(value, reading);
+    if (key == "item") return read_item(value, reading);
+    if (key == "text" && has_text(value)) delta.whole_text_in = kWholeText;
     if (key == "delta") {
         reading.holes.add(ShapeHole::Kind::output, value);
         return add_text(value, reading.typed_bytes, reading.typed_bytes);
@@ -85,7 +98,8 @@ void complete(Delta& delta, Reading& reading) {
         return;
     }
     reading.logprobs = 0;
-    reading.unknown_text = reading.typed_bytes != 0;
+    if (reading.type != kWholeText) delta.whole_text_in = {};
+    if (reading.typed_bytes != 0) reading.unknown_name = reading.type;
     reading.error |= reading.type == "error";
     delta.done = reading.type == "response.completed" || reading.type == "response.incomplete" ||
                  reading.type == "response.failed";

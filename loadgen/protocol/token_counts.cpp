@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdlib>
 #include <queue>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -12,18 +11,6 @@ namespace paretoken::protocol {
 namespace {
 
 constexpr std::size_t kChoices = 64;
-constexpr std::int64_t kFewestEvents = 8;  ///< fewer events may agree with a count by chance
-
-/// Returns whether two counts of the same tokens agree: within one token or 2 %.
-bool agree(std::int64_t a, std::int64_t b) {
-    return std::abs(a - b) <= std::max<std::int64_t>(1, b / 50);
-}
-
-bool has_several_choices(std::span<const Chunk> chunks) {
-    return std::ranges::any_of(chunks,
-                               [&](const Chunk& chunk) { return chunk.choice != chunks.front().choice; });
-}
-
 /// The counts that the server sent with the events, read in the two ways that servers use.
 struct CountsAlong {
     std::int64_t as_total = 0;  ///< Σ over choices of the largest count: each count is a running total
@@ -59,12 +46,22 @@ CountsAlong counts_along(std::span<const Chunk> chunks) {
 
 enum class Meaning : std::uint8_t { running_total, total_of_choices, of_the_event, none };
 
+/// Returns whether the counts are running totals of one choice that end below its `tokens`: they never fall,
+/// grow with most events, and do so by one with each, or their sum is above all tokens.
+bool end_below(const CountsAlong& counts, std::size_t events, std::int64_t tokens) {
+    constexpr std::size_t kFewest = 3;
+    const bool grow = counts.growths >= kFewest && 2 * counts.growths > events && !counts.falls;
+    const bool by_one = counts.as_total - counts.first + 1 == static_cast<std::int64_t>(events);
+    return grow && counts.choices == 1 && counts.as_total < tokens && (by_one || counts.as_sum > tokens);
+}
+
 /// Returns how the counts along the stream are to be read. Every event brought output, so that counts which
 /// amount to less than a token for two events cannot be true. A total that came by itself, without output,
 /// decides; without one, running totals are those that grow and never fall. If they grow with every event of
 /// several choices, up to that total, they count all choices together. Counts that stay the same from the
 /// first event to such a total, or that sum up to or grow by more than `most` tokens, tell nothing of the
-/// events.
+/// events. Totals that grow along the stream and end below the total of the answer are running totals, too:
+/// the remaining tokens were generated at the end without being shown.
 Meaning meaning_of(const CountsAlong& counts, std::size_t events, std::optional<std::int64_t> completion,
                    bool counted_alone, std::int64_t most) {
     const auto enough = [&](std::int64_t tokens) { return 2 * tokens >= static_cast<std::int64_t>(events); };
@@ -80,7 +77,7 @@ Meaning meaning_of(const CountsAlong& counts, std::size_t events, std::optional<
     if (are_totals && tell_events && enough(counts.as_total)) return Meaning::running_total;
     const bool are_parts = has_own_total ? agree(counts.as_sum, *completion) : counts.falls || !grow;
     if (are_parts && enough(counts.as_sum) && counts.as_sum <= most) return Meaning::of_the_event;
-    return Meaning::none;
+    return end_below(counts, events, completion.value_or(0)) ? Meaning::running_total : Meaning::none;
 }
 
 /// `together`: whether the counts are of all choices together.
@@ -201,17 +198,6 @@ std::int64_t uncounted_choices(std::int64_t tokens, std::span<const Chunk> chunk
     return choices;
 }
 
-/// Returns the number of tokens that were generated before the first output without being shown: one for
-/// each event without output, if they are as many as the tokens for which no event with output came. The
-/// first event mostly states a role only, which is no token.
-std::int64_t hidden_before_output(std::int64_t tokens, std::size_t events, const StreamFacts& facts) {
-    constexpr std::int64_t kFewest = 3;
-    const std::int64_t missing = tokens - static_cast<std::int64_t>(events);
-    const auto empty = static_cast<std::int64_t>(facts.empty_first);
-    const bool explains = missing == empty || missing == empty - 1;
-    return missing >= kFewest && explains ? missing : 0;
-}
-
 /// The text of the events of some kinds.
 struct Shown {
     std::int64_t events = 0;
@@ -265,6 +251,27 @@ std::int64_t unseen_reasoning(std::span<const Chunk> chunks, const RequestRecord
     const bool in_text = more_than_others && (agree(events, *usage.completion) ||
                                               !had_time_for(reasoning, others, chunks, record));
     return in_text ? 0 : reasoning;
+}
+
+/// Returns the number of tokens that were generated before the first output without being shown: one for
+/// each event without output, if they are as many as the tokens for which no event with output came (the
+/// first event mostly states a role only, which is no token); or those of reasoning that the protocol
+/// announced. The text then tells the other tokens: one for each event, or more where events are longer.
+std::int64_t hidden_before_output(std::int64_t tokens, std::span<const Chunk> chunks,
+                                  const StreamFacts& facts, const RequestRecord& record) {
+    constexpr std::int64_t kFewest = 3;
+    constexpr std::int64_t kLongToken = 8, kToken = 4;  // bytes
+    const auto events = static_cast<std::int64_t>(chunks.size());
+    const auto empty = static_cast<std::int64_t>(facts.empty_first);
+    const std::int64_t missing = tokens - events;
+    if (missing >= kFewest && (missing == empty || missing == empty - 1)) return missing;
+    const Shown all = shown(chunks);
+    if (!facts.hidden_reasoning || shown(chunks, EventKind::reasoning).events > 0) return 0;
+    const std::int64_t others = all.bytes <= kLongToken * events ? events : all.bytes / kToken;
+    const std::int64_t hidden = tokens - others;
+    return hidden >= kFewest && !agree(others, tokens) && had_time_for(hidden, others, chunks, record)
+               ? hidden
+               : 0;
 }
 
 /// Takes tokens that no event showed from the first event with more tokens than these.
@@ -324,6 +331,8 @@ bool take_counts_along(std::span<const Chunk> chunks, const StreamFacts& facts, 
         case Meaning::total_of_choices:
             take_running_totals(chunks, meaning == Meaning::total_of_choices, events);
             if (unseen > 0) leave_out(unseen, events);
+            record.unseen_output |=
+                counts.as_total < usage.completion && !agree(counts.as_total, *usage.completion);
             break;
         case Meaning::of_the_event:
             for (std::size_t i = 0; i < events.size(); ++i) events[i].tokens = chunks[i].counted;
@@ -336,33 +345,8 @@ bool take_counts_along(std::span<const Chunk> chunks, const StreamFacts& facts, 
 
 }  // namespace
 
-bool leave_out_repeated_text(std::span<Chunk> chunks) {
-    constexpr std::size_t kFewest = 6;
-    constexpr std::size_t kMostKinds = 2;
-    constexpr std::size_t kMorePerKind = 2;  // so that chance grows as seldom in two runs as in one
-    if (chunks.size() < kFewest) return false;
-    std::uint64_t before_last = 0;
-    std::size_t kinds = 1;  // runs of events of one kind, each of which may begin with a text of its own
-    bool grows = true;
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-        if (chunks[i].choice != chunks[0].choice) return false;
-        if (i > 0 && chunks[i].kind != chunks[i - 1].kind)
-            ++kinds;
-        else if (i > 0)
-            grows &= chunks[i].text_bytes > chunks[i - 1].text_bytes;
-        if (i + 1 < chunks.size()) before_last += chunks[i].text_bytes;
-    }
-    const bool is_answer = kinds == 1 && chunks[0].kind == EventKind::content;
-    if (grows && kinds <= kMostKinds && chunks.size() >= kFewest + kMorePerKind * (kinds - 1)) {
-        for (std::size_t i = chunks.size() - 1; i > 0; --i)
-            if (chunks[i].text_bytes > chunks[i - 1].text_bytes)
-                chunks[i].text_bytes -= chunks[i - 1].text_bytes;
-    } else if (is_answer && chunks.back().text_bytes == before_last) {
-        chunks.back().text_bytes = 0;
-    } else {
-        return false;
-    }
-    return true;
+bool agree(std::int64_t a, std::int64_t b) {
+    return std::abs(a - b) <= std::max<std::int64_t>(1, b / 50);
 }
 
 bool counts_grow(std::span<const Chunk> chunks) {
@@ -420,43 +404,6 @@ bool leave_out_prompt(std::span<Chunk> chunks, StreamFacts& facts, RequestRecord
     return true;
 }
 
-std::size_t events_before_repeat(std::span<const Chunk> chunks, const StreamFacts& facts,
-                                 const RequestRecord& record) {
-    constexpr std::size_t kFewestSizes = 4;      // of texts, where no end tells the two answers apart
-    constexpr std::uint64_t kShortestToken = 3;  // bytes in the mean
-    const std::size_t count = chunks.size();
-    const std::int64_t tokens = record.usage.completion.value_or(0);
-    if (has_several_choices(chunks) || agree(static_cast<std::int64_t>(count), tokens)) return count;
-    const bool has_ended = facts.until_end != 0 && facts.until_end < count;
-    const std::size_t first = has_ended ? facts.until_end : count / 2;
-    if (first < static_cast<std::size_t>(kFewestEvents)) return count;
-    if (has_ended && agree(static_cast<std::int64_t>(first), tokens)) return first;
-    if (!std::ranges::equal(chunks.first(first), chunks.subspan(first), {}, &Chunk::text_bytes,
-                            &Chunk::text_bytes))
-        return count;
-    if (has_ended && record.finish_reason == "length" && record.wanted_output_tokens == tokens) return first;
-    std::set<std::uint32_t> sizes;
-    std::uint64_t bytes = 0;
-    for (const Chunk& chunk : chunks.first(first)) {
-        sizes.insert(chunk.text_bytes);
-        bytes += chunk.text_bytes;
-    }
-    // A model that repeats itself mostly goes on until the limit, and its tokens count.
-    const bool is_told = has_ended || (sizes.size() >= kFewestSizes && record.finish_reason != "length");
-    const bool counts_one = tokens > 0 && bytes >= kShortestToken * static_cast<std::uint64_t>(tokens);
-    return is_told && counts_one ? first : count;
-}
-
-std::size_t blanks_before_answer(std::span<const Chunk> chunks, const StreamFacts& facts,
-                                 const RequestRecord& record) {
-    constexpr std::int64_t kFewest = 2;  // a single one may be a token that the usage leaves out
-    const auto count = static_cast<std::int64_t>(chunks.size());
-    const auto blanks = static_cast<std::int64_t>(facts.blank_first);
-    const std::int64_t tokens = record.usage.completion.value_or(0);
-    if (blanks < kFewest || tokens == 0 || count - blanks != tokens || has_several_choices(chunks)) return 0;
-    return facts.blank_first;
-}
-
 void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record) {
     std::vector<StreamEvent>& events = record.events;
     TokenUsage& usage = record.usage;
@@ -485,7 +432,7 @@ void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, Requ
     }
     const std::int64_t reasoning = unseen_reasoning(chunks, record);
     const std::int64_t unseen =
-        reasoning > 0 ? reasoning : hidden_before_output(usage.completion.value_or(0), events.size(), facts);
+        reasoning > 0 ? reasoning : hidden_before_output(usage.completion.value_or(0), chunks, facts, record);
     record.unseen_output |= unseen > 0;
 
     if (facts.all_counted && take_counts_along(chunks, facts, unseen, record)) return;

@@ -15,8 +15,9 @@ namespace paretoken::protocol {
 struct Chunk {
     TimePoint time;
     std::uint32_t text_bytes = 0;
-    std::uint32_t token_ids = 0;  ///< number of token ids; 0 means none given
-    std::uint32_t counted = 0;    ///< output tokens that the server counted in this event; 0 if none
+    std::uint32_t token_ids = 0;    ///< number of token ids; 0 means none given
+    std::uint32_t counted = 0;      ///< output tokens that the server counted in this event; 0 if none
+    std::uint32_t fingerprint = 0;  ///< of its text (repeated_text.h)
     EventKind kind = EventKind::content;
     std::uint8_t choice = 0;  ///< index of its choice
     bool same_read = false;
@@ -32,17 +33,19 @@ struct StreamFacts {
     std::int64_t largest_count = 0;          ///< the largest count of output tokens that any event had
     std::optional<std::int64_t> total = {};  ///< the sum of prompt and output tokens that was stated last
     std::size_t blank_first = 0;             ///< events with blanks alone before the first other output
-    std::size_t until_end = 0;       ///< events with output before the first that stated a reason of the end
-    std::int64_t first_alone = 0;    ///< the first count above zero of an event without output; 0 if none
+    std::size_t until_end = 0;  ///< events with output before the first that stated a reason of the end
+    /// The first count above zero of an event without output at the end of the answer; without an end, the
+    /// last one. 0 if none.
+    std::int64_t first_alone = 0;
+    bool hidden_reasoning = false;   ///< whether reasoning without text was announced before the first output
     std::int64_t first_prompt = 0;   ///< the first count of the prompt's tokens above zero; 0 if none
     std::size_t prompt_growths = 0;  ///< counts of the prompt's tokens above the one before
 };
 
-/// Leaves out of `chunks` the text that came before: some servers send all text so far with each event, or
-/// all of it again at the end. Returns whether they did; the last event then had the whole text. The bytes
-/// tell it, of one choice in at least six events: they grow with each event of a kind, or the last one has as
-/// many as all others.
-bool leave_out_repeated_text(std::span<Chunk> chunks);
+inline constexpr std::int64_t kFewestEvents = 8;  ///< fewer events may agree with a count by chance
+
+/// Returns whether two counts of the same tokens agree: within one token or 2 %.
+bool agree(std::int64_t a, std::int64_t b);
 
 /// Returns whether the counts along the stream grow with most of at least eight events.
 bool counts_grow(std::span<const Chunk> chunks);
@@ -62,24 +65,13 @@ bool settle_reasoning(std::span<const Chunk> chunks, const StreamFacts& facts, T
 /// and the events are as many as the other tokens. Returns whether they did.
 bool leave_out_prompt(std::span<Chunk> chunks, StreamFacts& facts, RequestRecord& record);
 
-/// Returns the number of events before an answer of one choice comes again: some gateways send it again after
-/// a failure, or twice, and the usage counts it once. If an end was stated (facts.until_end), the events
-/// before it are as many as the tokens, or are repeated one by one; else the second half repeats the first
-/// one. Returns the number of all events if nothing is repeated.
-std::size_t events_before_repeat(std::span<const Chunk> chunks, const StreamFacts& facts,
-                                 const RequestRecord& record);
-
-/// Returns the number of first events with blanks that a gateway sends while the prompt is read, to keep the
-/// connection open: the usage counts the other events of one choice and not these.
-std::size_t blanks_before_answer(std::span<const Chunk> chunks, const StreamFacts& facts,
-                                 const RequestRecord& record);
-
 /// Sets the tokens of record.events, which belong one to one to `chunks`, and record.token_source. Corrects
 /// record.usage: a count of zero that the stream contradicts becomes absent, and so does a total that is more
 /// than the text can hold, less than it must have, or the number of its bytes; counts per event become their
 /// sum, and that of one of several choices becomes the number of events; one above the limit of the request
 /// becomes the number of events, or the limit. Tokens that were generated before
-/// the first output, unseen, are left out of the events: record.unseen_output tells of them.
+/// the first output or after the last, unseen, are left out of the events: record.unseen_output tells of
+/// them.
 void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record);
 
 }  // namespace paretoken::protocol

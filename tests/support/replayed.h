@@ -29,12 +29,11 @@ inline std::vector<EventKind> kinds_of(const RequestRecord& record) {
 }
 
 /// Returns the record of an answer with a complete body. Each piece of the body arrives as a read of its own,
-/// the first at 1 ms and the others a millisecond apart.
+/// the first at 1 ms and the others a millisecond apart. `record` has what was known before the answer.
 inline RequestRecord answer_of(const std::vector<std::string>& pieces, const protocol::Protocol& protocol,
-                               protocol::AnswerOptions options = {}) {
+                               protocol::AnswerOptions options = {}, RequestRecord record = {}) {
     protocol::DeltaParser parser({}, protocol);
     protocol::AnswerReader reader(parser);
-    RequestRecord record;
     reader.begin(record, options);
     TimePoint time{};
     for (const std::string& piece : pieces) {

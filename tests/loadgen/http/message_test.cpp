@@ -1,6 +1,6 @@
 #include "loadgen/http/message.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cstring>
 
@@ -194,6 +194,41 @@ TEST(ResponseHead, IsCompressedByAnyEncodingButIdentity) {
     };
     for (const char* encoding : {"", "identity", "Identity"}) EXPECT_FALSE(compressed(encoding)) << encoding;
     for (const char* encoding : {"gzip", "br"}) EXPECT_TRUE(compressed(encoding)) << encoding;
+}
+
+TEST(ResponseHead, HasTheTransferCodingThatPacksTheBody) {
+    const auto encoding_of = [](const std::string& codings) {
+        Heard heard;
+        ResponseReader reader(heard);
+        reader.begin();
+        feed_in_pieces(reader, "HTTP/1.1 200 OK\r\nTransfer-Encoding: " + codings + "\r\n\r\n0\r\n\r\n", 100);
+        return heard.head.content_encoding;
+    };
+    EXPECT_EQ(encoding_of("chunked"), "");
+    EXPECT_EQ(encoding_of("gzip, chunked"), "gzip");
+}
+
+TEST(ResponseHead, RetryAfterMayBeADate) {
+    constexpr std::time_t kNow = 784111777;  // Sun, 06 Nov 1994 08:49:37 GMT
+    const auto wait = [](const char* value) {
+        ResponseHead head;
+        head.retry_after = value;
+        return retry_after_of(head, kNow);
+    };
+    EXPECT_EQ(wait("7"), std::chrono::seconds(7));
+    EXPECT_EQ(wait("Sun, 06 Nov 1994 08:49:39 GMT"), std::chrono::seconds(2));
+    EXPECT_EQ(wait("Sun, 06 Nov 1994 08:49:30 GMT"), std::chrono::seconds(0));
+    EXPECT_EQ(wait("Mon, 07 Nov 1994 08:49:37 GMT"), std::chrono::hours(1));
+    EXPECT_EQ(wait("soon"), std::nullopt);
+}
+
+TEST(ResponseReader, NamesATransferEncodingThatIsThereTwice) {
+    Heard heard;
+    ResponseReader reader(heard);
+    reader.begin();
+    const std::string header = "Transfer-Encoding: chunked\r\n";
+    feed_in_pieces(reader, "HTTP/1.1 200 OK\r\n" + header + header + "\r\n0\r\n\r\n", 200);
+    EXPECT_THAT(reader.failure(), ::testing::HasSubstr("Transfer-Encoding: the header is there twice"));
 }
 
 TEST(ResponseReader, RefusesWhatIsNotHttp) {

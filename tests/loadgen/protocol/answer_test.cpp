@@ -553,10 +553,21 @@ TEST(Answer, QuotesAnAnswerWhoseTextIsUnderAnUnknownName) {
         EXPECT_EQ(record.outcome, Outcome::empty);
         EXPECT_THAT(record.error, AllOf(HasSubstr("names that are not known"), HasSubstr("word")));
     }
+    const RequestRecord speech = Answer()
+                                     .read(1, chunk(R"({"audio":{"id":"a","transcript":"one","data":"AA"}})"))
+                                     .read(2, kStop + kDone)
+                                     .end();
+    EXPECT_THAT(speech.error, HasSubstr("not known (delta.audio.transcript)"));
 }
 
 TEST(Answer, SaysThatAnUnannouncedAnswerIsPacked) {
     EXPECT_THAT(Answer().read(1, "\x1f\x8b\x08 xyz").end().error, HasSubstr("packed with gzip"));
+    EXPECT_THAT(Answer().read(1, "\x28\xb5\x2f\xfd\x04 xyz").end().error, HasSubstr("packed with zstd"));
+    for (const std::string end : {"", "\n", "\n\n"}) {
+        const RequestRecord brotli = Answer().read(1, "\x1b\x2a\x01\xf8\x25\x01\x22\x98" + end).end();
+        EXPECT_THAT(brotli.error, AllOf(HasSubstr("probably compressed"), ::testing::Not(HasSubstr("\x98"))));
+    }
+    EXPECT_THAT(Answer().read(1, "caf\xe9 is closed").end().error, HasSubstr("is closed"));
 }
 
 TEST(Answer, SpacesWithoutAWidthBeforeTheTextAreNoOutput) {

@@ -106,6 +106,26 @@ TEST(Messages, keep_the_cached_tokens_of_the_beginning) {
     EXPECT_FALSE(record.disputed_cache);
 }
 
+TEST(Messages, keep_the_tokens_that_were_written_to_the_cache) {
+    const auto prompt_of = [](std::string_view start, std::string_view end) {
+        const std::string counts = R"({"type":"message_start","message":{"usage":{)" + std::string(start) +
+                                   R"(,"output_tokens":1}}})";
+        return read({event_of(counts), block(R"({"type":"text_delta","text":"a"})"),
+                     event_of(R"({"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{)" +
+                              std::string(end) + R"(,"output_tokens":1}})"),
+                     kMessageStop})
+            .usage.prompt;
+    };
+    const std::string written =
+        R"("input_tokens":20,"cache_creation_input_tokens":80,"cache_read_input_tokens":0)";
+    EXPECT_EQ(prompt_of(written, R"("input_tokens":20)"), 100);
+    EXPECT_EQ(prompt_of(written, R"("input_tokens":120)"), 120) << "the whole prompt";
+    EXPECT_EQ(prompt_of(R"("input_tokens":0)", written), 100);
+    EXPECT_EQ(prompt_of(R"("input_tokens":100,"cache_creation_input_tokens":0)",
+                        R"("input_tokens":20,"cache_read_input_tokens":80)"),
+              100);
+}
+
 TEST(Messages, with_an_error_have_failed) {
     const RequestRecord record = read(
         {kStart, event_of(R"({"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}})")});

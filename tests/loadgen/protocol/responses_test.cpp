@@ -27,7 +27,7 @@ const std::string kText = output("response.output_text.delta", "word");
 const std::string kCompleted =
     ended("response.completed", R"({"status":"completed","usage":{"input_tokens":9,"output_tokens":1}})");
 
-RequestRecord read(const std::vector<std::string>& pieces) {
+RequestRecord response_of(const std::vector<std::string>& pieces) {
     return answer_of(pieces, kResponses, {.keep_text = true});
 }
 
@@ -54,15 +54,15 @@ TEST(Responses, of_vllm_are_read) {
 }
 
 TEST(Responses, end_with_the_whole_response) {
-    const RequestRecord record = read({kText, kCompleted, "data: [DONE]\n\n{broken"});
+    const RequestRecord record = response_of({kText, kCompleted, "data: [DONE]\n\n{broken"});
     EXPECT_EQ(record.outcome, Outcome::ok);
     EXPECT_EQ(record.finished, at_read(2));
     EXPECT_EQ(record.chunks, 1);
-    EXPECT_EQ(read({kText}).outcome, Outcome::truncated);
+    EXPECT_EQ(response_of({kText}).outcome, Outcome::truncated);
 }
 
 TEST(Responses, tell_reasoning_and_calls_from_text) {
-    const RequestRecord record = read(
+    const RequestRecord record = response_of(
         {output("response.reasoning_text.delta", "hm"), output("response.output_text.delta", "a\\u00e9"),
          output("response.function_call_arguments.delta", "{}"), output("response.audio.delta", "UklGRg"),
          event_of(R"({"type":"response.output_text.done","item_id":"i","text":"a\u00e9"})"), kCompleted});
@@ -74,35 +74,47 @@ TEST(Responses, tell_reasoning_and_calls_from_text) {
 TEST(Responses, find_reasoning_under_other_names_and_tell_unknown_text) {
     const std::string unknown = output("response.musing.delta", "hm");
     for (const std::string type : {"response.reasoning.delta", "response.reasoning_summary.delta"}) {
-        const RequestRecord record = read({output(type, "hm"), kText, kCompleted});
+        const RequestRecord record = response_of({output(type, "hm"), kText, kCompleted});
         EXPECT_THAT(kinds_of(record), ::testing::ElementsAre(EventKind::reasoning, EventKind::content))
             << type;
         EXPECT_FALSE(record.unseen_output);
     }
-    EXPECT_TRUE(read({unknown, unknown, kText, kCompleted}).unseen_output);
+    EXPECT_TRUE(response_of({unknown, unknown, kText, kCompleted}).unseen_output);
+}
+
+TEST(Responses, that_come_as_a_whole_did_not_stream) {
+    const std::string whole = event_of(R"({"type":"response.output_text.done","text":"one two"})");
+    const std::string end = event_of(R"({"type":"response.completed","response":{"status":"completed"}})");
+    EXPECT_THAT(
+        answer_of({whole, end}, kResponses).error,
+        ::testing::HasSubstr("did not stream its text, which came as a whole in response.output_text.done"));
+    const std::string word = event_of(R"({"type":"response.output_text.delta","delta":"one two"})");
+    const RequestRecord streamed = answer_of({word, whole, whole, end}, kResponses);
+    EXPECT_EQ(streamed.outcome, Outcome::ok);
+    EXPECT_FALSE(streamed.unseen_output);
 }
 
 TEST(Responses, that_failed_say_why) {
-    const RequestRecord failed = read(
+    const RequestRecord failed = response_of(
         {kText, ended("response.failed",
                       R"({"status":"failed","error":{"code":"server_error","message":"out of memory"}})")});
     EXPECT_EQ(failed.outcome, Outcome::stream_error);
     EXPECT_EQ(failed.error, "out of memory (server_error)");
     const RequestRecord error =
-        read({kText, event_of(R"({"type":"error","code":"rate_limit","message":"slow down"})")});
+        response_of({kText, event_of(R"({"type":"error","code":"rate_limit","message":"slow down"})")});
     EXPECT_EQ(error.outcome, Outcome::stream_error);
     EXPECT_THAT(error.error, HasSubstr("slow down"));
 }
 
 TEST(Responses, in_progress_have_no_end) {
-    const RequestRecord record =
-        read({ended("response.created", R"({"status":"in_progress","usage":null,"error":null})"), kText});
+    const RequestRecord record = response_of(
+        {ended("response.created", R"({"status":"in_progress","usage":null,"error":null})"), kText});
     EXPECT_EQ(record.finish_reason, "");
     EXPECT_EQ(record.outcome, Outcome::truncated);
 }
 
 TEST(Responses, that_did_not_stream_are_read) {
-    const RequestRecord record = read(
+    const RequestRecord record = response_of(
         {R"({"object":"response","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},)"
          R"("output":[{"type":"message","content":[{"type":"output_text","text":"four"}]}],)"
          R"("usage":{"input_tokens":3,"output_tokens":1}})"});
