@@ -39,14 +39,22 @@ bool count_all_events(std::int64_t tokens, std::span<const Chunk> chunks) {
 }  // namespace
 
 std::uint32_t fingerprint_of(std::string_view text) {
-    constexpr std::size_t kEnd = sizeof(std::uint64_t);
     constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15U;
     std::uint64_t first = 0, last = 0;
-    const std::size_t size = std::min(text.size(), kEnd);
-    if (size != 0) {
-        std::memcpy(&first, text.data(), size);
-        std::memcpy(&last, text.data() + text.size() - size, size);
-    }
+    // Copies of a constant size are single instructions; the two overlap in a short text.
+    const auto take = [&]<class Word>(Word) {
+        Word word{};
+        std::memcpy(&word, text.data(), sizeof(Word));
+        first = word;
+        std::memcpy(&word, text.data() + text.size() - sizeof(Word), sizeof(Word));
+        last = word;
+    };
+    if (text.size() >= sizeof(std::uint64_t))
+        take(std::uint64_t{});
+    else if (text.size() >= sizeof(std::uint32_t))
+        take(std::uint32_t{});
+    else if (!text.empty())
+        for (const char byte : text) first = first << 8U | static_cast<unsigned char>(byte);
     const std::uint64_t mixed = (first * kFactor + last + text.size()) * kFactor;
     return static_cast<std::uint32_t>(mixed >> 32U);
 }
