@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "loadgen/protocol/repeated_text.h"
 
 namespace paretoken::protocol {
 namespace {
