@@ -520,9 +520,7 @@ void AnswerReader::finish_stream(bool http_complete) {
         fail(Outcome::disconnected, "the connection broke before the answer's end");
     } else if (!done_ && !any_body_) {
         fail(Outcome::empty, "the answer has no body");
-    } else if (log_.empty() && !packing_of(whole_body_.view()).empty()) {
-        fail(Outcome::malformed, "the answer is not an event stream: " + beginning());
-    } else if (!done_ && sse_.lines() == 0) {
+    } else if ((!done_ && sse_.lines() == 0) || (log_.empty() && !packing_of(whole_body_.view()).empty())) {
         fail(Outcome::malformed, "the answer is not an event stream: " + beginning());
     } else if (log_.empty() && foreign_ > 0 && !any_own_) {
         fail(Outcome::malformed, "the events of the stream are of another kind: " + beginning());
