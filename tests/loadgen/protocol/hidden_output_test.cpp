@@ -93,10 +93,10 @@ TEST(HiddenOutput, a_count_before_the_first_text_is_no_total) {
 }
 
 /// An answer with reasoning that is announced and not shown, and then 20 words; the usage counts 40 tokens.
-RequestRecord after_hidden_reasoning(std::string announcement, const Protocol& protocol, std::string word,
-                                     const std::string& end) {
-    std::vector<std::string> stream{std::move(announcement)};
-    stream.insert(stream.end(), 20, std::move(word));
+RequestRecord after_hidden_reasoning(const std::string& announcement, const Protocol& protocol,
+                                     const std::string& word, const std::string& end) {
+    std::vector<std::string> stream{announcement};
+    stream.insert(stream.end(), 20, word);
     stream.push_back(end);
     return answer_of(stream, protocol);
 }
