@@ -263,7 +263,7 @@
       ctx.textAlign = "right";
       ctx.textBaseline = limits[0].cheaperIsDown ? "bottom" : "top";
       const height = limits[0].cheaperIsDown ? chartArea.bottom - 8 : chartArea.top + 8;
-      ctx.fillText("beyond the hardware", chartArea.right - 10, height);
+      ctx.fillText("beyond the limit", chartArea.right - 10, height);
       ctx.restore();
     },
   };
