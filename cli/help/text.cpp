@@ -95,8 +95,7 @@ constexpr std::string_view kGate[] = {
     "paretoken gate --baseline main --candidate-url http://localhost:8000 --github --export junit=gate.xml",
 };
 constexpr std::string_view kReport[] = {
-    "A page of a sweep: cost against speed; why a server is slow or its throughput low: the bottleneck, the "
-    "queue",
+    "Cost against speed; the bottleneck: slow server, low throughput, a queue",
     "paretoken report runs/mine --price 2026-11-cloud --gpu h100",
     "Two configurations on one page, with a price list of your own",
     "paretoken report runs/fp8 runs/awq --price prices.json",
