@@ -28,7 +28,7 @@ class Help : public ::testing::Test {
         app_.require_subcommand(1);
         for (const auto add :
              {add_try, add_run, add_sweep, add_gate, add_report, add_micro, add_baseline, add_compare,
-              add_cost, add_plan, add_serve, add_cache, add_merge, add_show, add_export})
+              add_cost, add_plan, add_serve, add_cache, add_watch, add_merge, add_show, add_export})
             add(app_);
     }
     std::string of(const std::string& command, bool all = false, std::size_t width = 80) {
@@ -75,7 +75,7 @@ TEST_F(Help, FindsTheExamplesOptionsCommandsAndTopicsThatHaveAWord) {
         {"replay", "paretoken run http://localhost:8000 --dataset mooncake --dataset-path"},
         {"save", "  paretoken baseline save\n"},
         {"json", "paretoken run http://localhost:8000 -H 'X-Team: a' --json > result.json"},
-        {"header", "  -H, --header TEXT (try, run, sweep, gate, cache)\n"},
+        {"header", "  -H, --header TEXT (try, run, sweep, gate, cache, watch)\n"},
         {"price", "  paretoken cost per-million\n"},
         {"slo", "See also: paretoken help figures, paretoken help loads, paretoken help limits\n"},
         {"users", "  --concurrency COUNT (run, gate)\n"},
