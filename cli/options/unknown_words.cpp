@@ -82,6 +82,11 @@ std::string suggestion(const std::string& name) {
     return name.empty() ? "" : fmt::format("; did you mean {}?", name);
 }
 
+/// Returns whether a command takes words that are no options.
+bool takes_words(const CLI::App& command) {
+    return !command.get_options([](const CLI::Option* option) { return option->get_positional(); }).empty();
+}
+
 }  // namespace
 
 void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& arguments) {
@@ -99,7 +104,8 @@ void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& a
             } else if (command == &app && !word.starts_with('-')) {
                 throw UsageError(fmt::format("there is no command '{}'{}; see --help", word,
                                              suggestion(nearest(word, commands_of(app)))));
-            } else if (word.starts_with("sim:") && command->get_option_no_throw("--profile") != nullptr) {
+            } else if (word.starts_with("sim:") && !takes_words(*command) &&
+                       command->get_option_no_throw("--profile") != nullptr) {
                 throw UsageError(fmt::format("{0} takes the profile as an option: {0} --profile {1}", path,
                                              word.substr(4)));
             }

@@ -25,8 +25,8 @@ std::uint64_t bytes_of_last_events(std::span<const Chunk> chunks) {
     return bytes;
 }
 
-/// Returns whether `tokens` are too many for the text of the last events, and not for that of all events. A
-/// server that sends texts of growing length, of which each repeats the one before, may be a test's.
+/// Returns whether `tokens` are too many for the text of the last events, and not for that of all events:
+/// texts that grow and begin alike are then all new.
 bool count_all_events(std::int64_t tokens, std::span<const Chunk> chunks) {
     constexpr std::uint64_t kShortest = 2, kLongest = 8;  // bytes of a token in the mean
     if (std::ranges::any_of(chunks, &Chunk::beyond_ascii)) return false;

@@ -487,7 +487,13 @@ std::string shown_text(const GateReport& report) {
     if (worse.empty() && widest != nullptr)
         return fmt::format("{}, and none is clearly worse. The least certain one is {}: {}.", counted,
                            widest->title, change_text(*widest));
-    if (worse.empty()) return counted + ".";
+    if (worse.empty()) {
+        const auto share = std::ranges::find_if(report.rows, [](const GateRow& row) {
+            return is_undecided(row) && row.points && !row.reason.empty();
+        });
+        if (share == report.rows.end()) return counted + ".";
+        return fmt::format("{}. {}: {}.", counted, share->title, share->reason);
+    }
     std::string text = fmt::format("{}: probably {}{}.", worse.front()->title,
                                    worse.front()->points ? "worse, " : "", change_text(*worse.front()));
     if (worse.front()->points) text.insert(text.size() - 1, fmt::format(" ({})", worse.front()->reason));
@@ -522,6 +528,7 @@ std::string missing_text(const GateReport& report) {
     }
     std::uint64_t pairs = 0;
     std::vector<std::string> unnumbered;  // undecided metrics without a number of pairs
+    bool may_be_tolerated = false;        // whether one of them is a speed
     std::size_t numbered = 0;
     std::size_t among_failures = 0;
     for (const GateRow& row : report.rows) {
@@ -533,6 +540,7 @@ std::string missing_text(const GateReport& report) {
         }
         if (!row.pairs_to_decide) {
             unnumbered.push_back(row.title);
+            may_be_tolerated |= !row.points;
             continue;
         }
         ++numbered;
@@ -555,16 +563,18 @@ std::string missing_text(const GateReport& report) {
     unnumbered.resize(std::min(without, kMostNamed));
     std::string names = fmt::format("{}", fmt::join(unnumbered, "; "));
     if (without > kMostNamed) names += fmt::format(" and {} more", without - kMostNamed);
-    const std::string_view these = without == 1 ? "this metric" : "these metrics";
+    const std::string tolerance =
+        may_be_tolerated
+            ? fmt::format(", or give {} a larger tolerance", without == 1 ? "this metric" : "these metrics")
+            : "";
     std::string text = stored ? fmt::format(
                                     "More runs of the candidate do not decide {}: the stored runs are too "
-                                    "few. Store more, measure both sides in pairs, or give {} a larger "
-                                    "tolerance.",
-                                    names, these)
+                                    "few. Store more{} measure both sides in pairs{}.",
+                                    names, may_be_tolerated ? "," : ", or", tolerance)
                               : fmt::format(
                                     "The number of pairs that would decide is unknown or above 1000 for "
-                                    "{}: measure more or longer runs, or give {} a larger tolerance.",
-                                    names, these);
+                                    "{}: measure more or longer runs{}.",
+                                    names, tolerance);
     if (numbered > 0)
         text += fmt::format(" About {} {} would decide the other undecided {}.", pairs, counted,
                             numbered == 1 ? "metric" : "metrics");

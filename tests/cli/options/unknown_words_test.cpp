@@ -20,6 +20,7 @@ std::string complaint(const std::vector<std::string>& arguments) {
     run->add_option("url,--url", url);
     run->add_option("-m,--model", model);
     run->add_option("--concurrency", model);
+    run->add_option("--profile", model);
     run->add_flag("--flag,!--no-flag", flag);
     app.add_subcommand("serve", "")->add_option("--profile", model);
     try {

@@ -137,8 +137,7 @@ std::optional<std::uint64_t> pairs_to_decide_share(const MetricFinding& found, c
                                                    std::uint64_t pairs, double tolerance,
                                                    const Errors& errors) {
     constexpr std::uint64_t kMostPairs = 1000;
-    const bool grows = input.design == GateDesign::pairs || input.design == GateDesign::stored;
-    if (!found.counts || !grows || pairs == 0) return std::nullopt;
+    if (!found.counts || input.design == GateDesign::within_runs || pairs == 0) return std::nullopt;
     const auto after_pairs = [&](const Failures& of, std::uint64_t n) {
         const double times = static_cast<double>(n) / static_cast<double>(pairs);
         return Failures{

@@ -194,6 +194,7 @@ TEST(Gate, does_not_pass_failures_that_began_after_the_first_look) {
     EXPECT_EQ(row(report, "failures").verdict, GateVerdict::inconclusive);
     EXPECT_EQ(row(report, "failures").decided_at, 0U);
     EXPECT_THAT(row(report, "failures").reason, HasSubstr("2 of 640 failed, and 0 of 640 before"));
+    EXPECT_TRUE(row(report, "failures").pairs_to_decide);
 }
 
 TEST(Gate, says_how_many_pairs_would_decide_whether_more_requests_fail) {
