@@ -122,7 +122,7 @@ class Watch(Case):
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertEqual(lines_of(out)[-1]["alerts"], ["any"])
             self.assertIn("ALERT any", done.stdout)
-            self.assertEqual("any firing" in done.stderr, code == 1)
+            self.assertEqual("any: ttft_p50 is " in done.stderr, code == 1)
 
     def test_a_baseline_is_what_alerts_and_drift_compare_with(self):
         before = self.directory / "before"

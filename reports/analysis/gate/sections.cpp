@@ -91,18 +91,18 @@ IntervalChart shifts_of(const GateReport& report) {
 
 Table table_of_rows(const GateReport& report) {
     Table table{{{"metric", Align::left},
+                 {"verdict", Align::left},
                  {"baseline"},
                  {"candidate"},
                  {"worse by"},
                  {"95 %, %"},
                  {"at most, %"},
-                 {"tolerance, %"},
-                 {"verdict", Align::left}},
+                 {"tolerance, %"}},
                 {}};
     for (const GateRow& row : report.rows)
-        table.rows.push_back({title_of(row), value_text(row, row.baseline), value_text(row, row.candidate),
-                              shift_text(row), interval_text(row), bound_text(row), tolerance_text(row),
-                              std::string(name_of(row.verdict))});
+        table.rows.push_back({title_of(row), std::string(name_of(row.verdict)), value_text(row, row.baseline),
+                              value_text(row, row.candidate), shift_text(row), interval_text(row),
+                              bound_text(row), tolerance_text(row)});
     return table;
 }
 

@@ -106,7 +106,7 @@ std::string value_text(const GateRow& row, const std::optional<double>& value) {
 }
 
 std::string shift_text(const GateRow& row) {
-    if (!row.shift) return "–";
+    if (!row.shift) return is_limit(row) ? "–" : "no value";
     if (row.points) return (*row.shift < 0 ? "" : "+") + points_text(*row.shift);
     const std::string text = signed_percent(row, *row.shift);
     return percent_of(row, *row.shift) > kMostPercent ? text : text + " %";

@@ -153,7 +153,7 @@ TEST(CachePage, of_its_own_tells_verdicts_times_fit_and_the_three_accounts) {
         EXPECT_THAT(page, HasSubstr("94 % of 1,024 tokens"));
         EXPECT_THAT(page, HasSubstr("12.0 (10.8 to 13.2)")) << "a median with its interval";
         EXPECT_THAT(page, HasSubstr("1,000 tokens from the cache save 100 ms"));
-        EXPECT_THAT(page, HasSubstr("expected 62.0 %, by usage 61.0 %"));
+        EXPECT_THAT(page, HasSubstr("expected 62.0\u00a0%, by usage 61.0\u00a0%"));
         EXPECT_THAT(page, HasSubstr("blocks of 16 tokens"));
         EXPECT_THAT(page, HasSubstr("has 48 tokens"));
         EXPECT_THAT(page, HasSubstr("holds 9 prefixes"));
