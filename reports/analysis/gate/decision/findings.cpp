@@ -107,6 +107,7 @@ std::vector<Session> sessions_of(const std::vector<GateRun>& runs, std::span<con
         for (const double value : logarithms(values.subspan(i, 1), better))
             sessions[session_of(runs[i].result)].push_back(value);
     std::vector<Session> found;
+    found.reserve(sessions.size());
     for (auto& [name, session] : sessions) found.push_back(std::move(session));
     return found;
 }
