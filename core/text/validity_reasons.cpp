@@ -60,8 +60,9 @@ constexpr std::array kReasons = {
         "Read output tokens as estimates; let usage through gateways (stream_options.include_usage)."},
     ValidityReason{"disputed_cache", "The server's usage counts more cached tokens than the prompt has.",
                    "Do not use the cached share; ask whether a gateway changes the usage."},
-    ValidityReason{"unseen_output", "Output came under a name that is not known, or was not streamed.",
-                   "Do not trust the times to the first and last token; switch off hidden reasoning if you can."},
+    ValidityReason{
+        "unseen_output", "Output came under a name that is not known, or was not streamed.",
+        "Do not trust the times to the first and last token; switch off hidden reasoning if you can."},
     ValidityReason{"uncounted_output", "More events with text came than the usage counts tokens.",
                    "Read one answer (--keep-answers): its text may come twice, or be cut into letters."},
     ValidityReason{"no_finish_reason", "Answers end without a finish_reason, which others of the run have.",

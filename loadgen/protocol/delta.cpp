@@ -427,8 +427,8 @@ void DeltaParser::read(std::string_view data) {
 }
 
 void update(TokenUsage& usage, const TokenUsage& news, std::int64_t cache_written) {
-    // Some servers state the tokens beside the cache again at the end, and those of the cache at the beginning
-    // only.
+    // Some servers state the tokens beside the cache again at the end, and those of the cache at the
+    // beginning only.
     const std::int64_t in_cache = usage.cached_prompt.value_or(0) + cache_written;
     const bool lacks_cached = news.prompt > 0 && !news.cached_prompt && usage.prompt && in_cache > 0 &&
                               *news.prompt <= *usage.prompt - in_cache;
@@ -436,7 +436,8 @@ void update(TokenUsage& usage, const TokenUsage& news, std::int64_t cache_writte
          {&TokenUsage::prompt, &TokenUsage::cached_prompt, &TokenUsage::completion, &TokenUsage::reasoning}) {
         if (count == &TokenUsage::prompt && lacks_cached)
             usage.prompt = *news.prompt + in_cache;
-        else if (news.*count && (news.*count != 0 || !(usage.*count))) usage.*count = news.*count;
+        else if (news.*count && (news.*count != 0 || !(usage.*count)))
+            usage.*count = news.*count;
     }
 }
 
