@@ -270,8 +270,7 @@ class Reading {
                 hides_options_ = true;
                 return out_.absent.push_back(
                     fmt::format("{}: the options that it holds are not known, and the tool's defaults are "
-                                "left out; write "
-                                "the options in its place",
+                                "left out; write the options in its place",
                                 word));
             }
             if (own_("url")) return own_url(word);

@@ -275,7 +275,8 @@ std::optional<double> growth_of_waiting(const RequestTable& records, TimeSpan sp
 std::optional<std::string> queue_growth(const RequestTable& records, const SummaryOptions& options,
                                         TimeSpan span, bool stationary, const std::string& title) {
     constexpr std::int64_t kParts = 20;
-    constexpr double kDeviations = 1.5;  // of the arrivals in the second half
+    constexpr double kDeviations = 1.5;   // of the arrivals in the second half
+    constexpr double kLeastSpread = 0.7;  // of even arrivals, because the times of requests vary, too
     const auto due = steps_from(records, &RequestRecord::scheduled);
     const TimeSpan half = second_half_of(span);
     std::vector<TimeSpan> parts;
@@ -288,7 +289,7 @@ std::optional<std::string> queue_growth(const RequestTable& records, const Summa
     auto growth = stationary ? straight_growth(levels) : growth_beyond_arrivals(records, parts, levels);
     if (growth && stationary &&
         *growth * moments_of(levels).mean <
-            kDeviations * deviation_of_arrivals(scheduled_in(records, half), half, 0.7))
+            kDeviations * deviation_of_arrivals(scheduled_in(records, half), half, kLeastSpread))
         growth.reset();  // so much the number varies at a load that the server keeps up with
     const std::string cap =
         options.concurrency ? fmt::format(", with at most {} in flight", *options.concurrency) : "";

@@ -168,16 +168,14 @@ ResultDirectories find_result_directories(const fs::path& path) {
     expect_directory(path, kCommands);
     ResultDirectories found;
     add_run_directories(path, found, false);
-    if (found.runs.empty() && found.caches.empty() && found.gates.empty() &&
-        fs::exists(path / kWatchFileName))
+    if (!found.runs.empty() || !found.caches.empty() || !found.gates.empty()) return found;
+    if (fs::exists(path / kWatchFileName))
         throw UsageError(
             fmt::format("{}: a watch leaves no runs to report on; {} has the figures and alerts of each "
                         "interval, one JSON object per line (jq . {} shows them)",
                         path.string(), kWatchFileName, (path / kWatchFileName).string()));
-    if (found.runs.empty() && found.caches.empty() && found.gates.empty())
-        throw UsageError(fmt::format("no {} and no {} at or below {}; give a directory that {} wrote",
-                                     kRunFileName, kCacheFileName, path.string(), kCommands));
-    return found;
+    throw UsageError(fmt::format("no {} and no {} at or below {}; give a directory that {} wrote",
+                                 kRunFileName, kCacheFileName, path.string(), kCommands));
 }
 
 }  // namespace paretoken::reports

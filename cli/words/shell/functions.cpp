@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <iterator>
@@ -22,9 +21,7 @@ using Commands = std::vector<Command>;
 
 /// The number of words that may stand before a program: "do", "if", "!".
 std::size_t words_before_program(const Words& words) {
-    constexpr std::array kBefore = {"do", "then", "else", "if", "elif", "while", "until", "!", "time", "{"};
-    const auto first = std::ranges::find_if(
-        words, [&](const std::string& word) { return std::ranges::find(kBefore, word) == kBefore.end(); });
+    const auto first = std::ranges::find_if_not(words, stands_before_program);
     return static_cast<std::size_t>(first - words.begin());
 }
 

@@ -146,8 +146,7 @@ std::optional<bool> result_of_test(const Words& command, const Variables& variab
 /// Returns the words of a command without those that may stand before it: "do", "then", "while", "IFS=".
 std::span<const std::string> bare_words(const Words& command) {
     const auto first = std::ranges::find_if(command, [](const std::string& word) {
-        return !is_one_of(word, {"do", "then", "else", "if", "elif", "while", "until", "{", "!", "time"}) &&
-               word.find('=') == std::string::npos;
+        return !stands_before_program(word) && word.find('=') == std::string::npos;
     });
     return {first, command.end()};
 }

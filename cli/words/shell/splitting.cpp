@@ -8,6 +8,12 @@
 
 namespace paretoken::cli {
 
+bool stands_before_program(std::string_view word) {
+    constexpr std::array<std::string_view, 10> kBefore = {"do",    "then",  "else", "if",   "elif",
+                                                          "while", "until", "!",    "time", "{"};
+    return std::ranges::find(kBefore, word) != kBefore.end();
+}
+
 bool is_letter(char c) {
     return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
 }

@@ -35,6 +35,9 @@ Split split(std::string_view text);
 bool is_letter(char c);
 bool is_of_name(char c);
 
+/// Returns whether a word may stand before the program of a command: "do", "if", "!".
+bool stands_before_program(std::string_view word);
+
 /// Returns the place behind the brace or parenthesis that closes the one at `open`.
 std::size_t end_of(std::string_view text, std::size_t open);
 

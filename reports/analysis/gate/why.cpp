@@ -531,10 +531,11 @@ std::string missing_text(const GateReport& report) {
     bool may_be_tolerated = false;        // whether one of them is a speed
     std::size_t numbered = 0;
     std::size_t among_failures = 0;
+    const GateRow* const failures = row_named(report.rows, "failures");
+    const bool fails_more = failures != nullptr && failures->shift.value_or(0) > 0;
     for (const GateRow& row : report.rows) {
         if (!is_undecided(row) || is_limit(row)) continue;
-        if (const GateRow* const failures = row_named(report.rows, "failures");
-            lies_among_failures(row) && failures != nullptr && failures->shift.value_or(0) > 0) {
+        if (fails_more && lies_among_failures(row)) {
             ++among_failures;
             continue;
         }
@@ -548,16 +549,16 @@ std::string missing_text(const GateReport& report) {
     }
     const bool stored = report.design == GateDesign::stored;
     const std::string_view counted = stored ? "runs of the candidate" : "pairs";
-    const std::string unknown =
-        among_failures == 0 ? ""
-                            : fmt::format(
-                                  " The percentiles of {} {} fall among the failed requests of a run: find "
-                                  "out why requests fail.",
-                                  among_failures, among_failures == 1 ? "metric" : "metrics");
+    std::string text;
+    if (among_failures > 0)
+        text = fmt::format(
+            "The percentiles of {} {} fall among the failed requests of a run: find out why requests fail.{}",
+            among_failures, among_failures == 1 ? "metric" : "metrics",
+            numbered > 0 || !unnumbered.empty() ? " " : "");
+    if (unnumbered.empty() && numbered == 0) return text;
     if (unnumbered.empty())
-        return numbered == 0 ? unknown.substr(unknown.empty() ? 0 : 1)
-                             : fmt::format("About {} {} would decide{} (--max-pairs {}).{}", pairs, counted,
-                                           among_failures == 0 ? "" : " the others", pairs, unknown);
+        return fmt::format("{}About {} {} would decide{} (--max-pairs {}).", text, pairs, counted,
+                           among_failures == 0 ? "" : " the others", pairs);
     constexpr std::size_t kMostNamed = 3;
     const std::size_t without = unnumbered.size();
     unnumbered.resize(std::min(without, kMostNamed));
@@ -567,18 +568,18 @@ std::string missing_text(const GateReport& report) {
         may_be_tolerated
             ? fmt::format(", or give {} a larger tolerance", without == 1 ? "this metric" : "these metrics")
             : "";
-    std::string text = stored ? fmt::format(
-                                    "More runs of the candidate do not decide {}: the stored runs are too "
-                                    "few. Store more{} measure both sides in pairs{}.",
-                                    names, may_be_tolerated ? "," : ", or", tolerance)
-                              : fmt::format(
-                                    "The number of pairs that would decide is unknown or above 1000 for "
-                                    "{}: measure more or longer runs{}.",
-                                    names, tolerance);
+    text += stored ? fmt::format(
+                         "More runs of the candidate do not decide {}: the stored runs are too "
+                         "few. Store more{} measure both sides in pairs{}.",
+                         names, may_be_tolerated ? "," : ", or", tolerance)
+                   : fmt::format(
+                         "The number of pairs that would decide is unknown or above 1000 for "
+                         "{}: measure more or longer runs{}.",
+                         names, tolerance);
     if (numbered > 0)
         text += fmt::format(" About {} {} would decide the other undecided {}.", pairs, counted,
                             numbered == 1 ? "metric" : "metrics");
-    return text + unknown;
+    return text;
 }
 
 std::string undecided_headline(const GateReport& report) {

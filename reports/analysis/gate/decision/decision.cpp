@@ -5,17 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "core/error.h"
 #include "core/evidence/unpaired.h"
-#include "core/result/slo.h"
 #include "core/result/validity.h"
 #include "core/run/distinct_runs.h"
-#include "core/statistics.h"
-#include "core/text/number_text.h"
-#include "core/text/printable.h"
 #include "core/units.h"
 #include "reports/analysis/gate/decision/findings.h"
 #include "reports/analysis/gate/decision/limits.h"
@@ -23,7 +18,6 @@
 #include "reports/analysis/gate/notes.h"
 #include "reports/analysis/gate/reported_policy.h"
 #include "reports/analysis/gate/why.h"
-#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {
@@ -115,28 +109,32 @@ std::vector<JudgedMetric> judged_of(const GatePolicy& policy, const GateInput& i
     return judged;
 }
 
-/// The number of runs of the candidate, above `runs`, that would decide beside the stored baseline, if the
-/// shift and the spread stay the same; nothing if not even many more suffice.
-std::optional<std::uint64_t> runs_to_decide(const MetricFinding& found, const SessionSpread& between,
-                                            std::uint64_t runs, double limit, const Errors& errors) {
-    constexpr std::uint64_t kMostRuns = 1000;
-    if (!found.sets) return std::nullopt;
-    const auto decides = [&](std::uint64_t n) {
-        const Shift shift = shift_of(*found.sets, between.measured, n);
-        const Shift cautious = cautious_shift(*found.sets, between.measured, between.assumed, n);
-        return p_above(cautious, limit) <= errors.fail || p_below(shift, limit) <= errors.pass;
-    };
-    for (std::uint64_t n = runs + 1; n <= kMostRuns; n += std::max<std::uint64_t>(1, n / 16))
+/// The first number above `measured`, of pairs or runs, that decides; nothing if not even many more suffice.
+template <class Decides>
+std::optional<std::uint64_t> first_that_decides(std::uint64_t measured, const Decides& decides) {
+    constexpr std::uint64_t kMost = 1000;
+    for (std::uint64_t n = measured + 1; n <= kMost; n += std::max<std::uint64_t>(1, n / 16))
         if (decides(n)) return n;
     return std::nullopt;
 }
 
+/// The number of runs of the candidate, above `runs`, that would decide beside the stored baseline, if the
+/// shift and the spread stay the same.
+std::optional<std::uint64_t> runs_to_decide(const MetricFinding& found, const SessionSpread& between,
+                                            std::uint64_t runs, double limit, const Errors& errors) {
+    if (!found.sets) return std::nullopt;
+    return first_that_decides(runs, [&](std::uint64_t n) {
+        const Shift shift = shift_of(*found.sets, between.measured, n);
+        const Shift cautious = cautious_shift(*found.sets, between.measured, between.assumed, n);
+        return p_above(cautious, limit) <= errors.fail || p_below(shift, limit) <= errors.pass;
+    });
+}
+
 /// The number of pairs (or of runs of the candidate beside a stored baseline), above `pairs`, that would
-/// decide a share if both shares stay the same; nothing if not even many more suffice.
+/// decide a share if both shares stay the same.
 std::optional<std::uint64_t> pairs_to_decide_share(const MetricFinding& found, const GateInput& input,
                                                    std::uint64_t pairs, double tolerance,
                                                    const Errors& errors) {
-    constexpr std::uint64_t kMostPairs = 1000;
     if (!found.counts || input.design == GateDesign::within_runs || pairs == 0) return std::nullopt;
     const auto after_pairs = [&](const Failures& of, std::uint64_t n) {
         const double times = static_cast<double>(n) / static_cast<double>(pairs);
@@ -144,17 +142,14 @@ std::optional<std::uint64_t> pairs_to_decide_share(const MetricFinding& found, c
             .failed = static_cast<std::uint64_t>(std::lround(static_cast<double>(of.failed) * times)),
             .requests = static_cast<std::uint64_t>(std::lround(static_cast<double>(of.requests) * times))};
     };
-    const auto decides = [&](std::uint64_t n) {
+    return first_that_decides(pairs, [&](std::uint64_t n) {
         const Failures after = after_pairs(found.counts->second, n);
         const Failures before =
             input.design == GateDesign::stored ? found.counts->first : after_pairs(found.counts->first, n);
         return after.share() - before.share() > tolerance
                    ? p_fails_more(before, after) <= errors.fail
                    : share_passes(before, after, tolerance, errors.pass);
-    };
-    for (std::uint64_t n = pairs + 1; n <= kMostPairs; n += std::max<std::uint64_t>(1, n / 16))
-        if (decides(n)) return n;
-    return std::nullopt;
+    });
 }
 
 /// Fills the row with the results of a look.
