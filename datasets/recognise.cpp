@@ -181,10 +181,12 @@ std::vector<std::string> values_in_line(std::string_view text, std::size_t line)
 /// A column of ours, and beginnings of the words in other names for it.
 struct OurColumn {
     std::string_view name;
-    std::array<std::string_view, 6> words;
+    std::array<std::string_view, 8> words;
 };
 constexpr std::array kNumberColumns = {
-    OurColumn{"output_tokens", {"completion", "output", "generated", "answer", "response", "out"}},
+    OurColumn{
+        "output_tokens",
+        {"completion", "output", "generated", "answer", "response", "out", "max_tokens", "max_new_tokens"}},
     OurColumn{"input_tokens", {"prompt", "input", "context", "request", "question", "in"}},
 };
 
@@ -234,6 +236,21 @@ std::string column_advice(std::string_view text) {
     return advice;
 }
 
+/// Returns the columns of a table whose names leave no doubt: a prompt or its length, perhaps an answer's
+/// length, and nothing else.
+std::optional<std::string> plain_columns(std::string_view text) {
+    constexpr std::array<std::string_view, 6> kPlain = {"prompt",        "input_tokens",      "prompt_tokens",
+                                                        "output_tokens", "completion_tokens", "max_tokens"};
+    const std::vector<std::string> names = values_in_line(text, 0);
+    const bool is_plain = std::ranges::all_of(
+        names, [&](const std::string& name) { return std::ranges::find(kPlain, name) != kPlain.end(); });
+    if (names.size() != 2 || !is_plain) return std::nullopt;
+    std::string advice = column_advice(text);
+    const bool has_both = std::ranges::all_of(
+        names, [&](const std::string& name) { return advice.find("=" + name) != std::string::npos; });
+    return has_both ? std::optional(std::move(advice)) : std::nullopt;
+}
+
 bool fits(const Sign& sign, const Keys& keys) {
     const auto has = [&](std::string_view key) { return keys.find(key) != keys.end(); };
     return std::ranges::all_of(sign.all, [&](std::string_view key) { return key.empty() || has(key); }) &&
@@ -275,7 +292,8 @@ std::optional<std::string> recognised_format(const std::string& path) {
         refuse(path, "TraceLab's table of rounds",
                "a prompt is known by the length of its prefix only; write JSON lines with \"input_tokens\", "
                "\"hash_ids\", \"conversation\" and \"tool_s\" for --dataset turns");
-    return format_of_table(header);
+    if (auto format = format_of_table(header)) return format;
+    return is_table(path) ? plain_columns(begin) : std::nullopt;
 }
 
 bool is_table(const std::string& path) {

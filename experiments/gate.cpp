@@ -9,6 +9,7 @@
 #include "cards/host.h"
 #include "cards/price.h"
 #include "core/error.h"
+#include "core/plan/model_mix.h"
 #include "core/plan/plan_arguments.h"
 #include "core/plan/plan_fields.h"
 #include "core/run/distinct_runs.h"
@@ -16,11 +17,14 @@
 #include "core/text/command_secrets.h"
 #include "experiments/run.h"
 #include "experiments/server/launch.h"
+#include "experiments/server/provenance.h"
 #include "experiments/server/redaction.h"
 #include "experiments/server/server_command.h"
 #include "experiments/session.h"
+#include "loadgen/probe.h"
 #include "reports/analysis/gate/checklist.h"
 #include "reports/analysis/gate/decision/history.h"
+#include "reports/analysis/gate/same_work.h"
 #include "reports/files/file_io.h"
 #include "reports/files/gate/gate_run.h"
 #include "reports/files/json/gate_file.h"
@@ -101,6 +105,7 @@ struct Gating {
     Session session;
     std::array<std::unique_ptr<Target>, 2> targets = {};  ///< targets of sides that are URLs, once opened
     std::array<std::vector<GateRun>, 2> runs = {};
+    std::optional<Provenance> first = {};  ///< the first server, which the others must not differ from
     std::vector<std::string> notes = {};
     std::uint64_t spoiled = 0;  ///< pairs that were left out because the client's host spoiled a run
     bool has_measured = false;  ///< whether a run of the present pair was measured now
@@ -149,13 +154,33 @@ void measure_at(Gating& gating, const LoadPlan& asked, const Target& target, con
                               shell_line(words_to_continue(gating.session.invocation, gating.directory))));
 }
 
-/// Opens both sides, so that one that cannot be reached is known before the other is measured.
+/// Throws UsageError if the server has another model or other hardware than the one before, unless that is
+/// allowed.
+void require_like_first(Gating& gating, const Target& target, const LoadPlan& asked) {
+    LoadPlan served = asked;
+    if (parse_model_mix(asked.model).size() == 1) served.model = target.facts().body.model;
+    const Provenance now = provenance_of(target, served, gating.session.invocation);
+    if (!gating.first)
+        gating.first =
+            gating.plan.stored_runs.empty() ? now : gating.plan.stored_runs.front().result.provenance;
+    const auto found = reports::difference_of_servers(*gating.first, now, gating.plan.across);
+    if (!found) return;
+    const Secrets secrets = gate_secrets(gating.plan, gating.access);
+    throw UsageError(secrets.redacted(fmt::format(
+        "{} and {} are not to be compared: {}",
+        is_stored(gating.plan) ? gating.plan.baseline.shown() : gating.first->url, now.url, *found)));
+}
+
+/// Opens both sides, so that one that cannot be reached, or that serves another model, is known before the
+/// other is measured.
 void open_targets(Gating& gating, std::uint64_t pair) {
     for (const std::size_t side : {0U, 1U}) {
         const GateSide& of = side_of(gating.plan, side);
         if (of.url.empty() || gating.targets[side]) continue;  // started for each run, or stored
-        gating.targets[side] = open_target(asked_of(gating.plan, of, of.url, pair), gating.access,
-                                           gating.session.watcher, gating.session.interruption.stop_starting);
+        const LoadPlan asked = asked_of(gating.plan, of, of.url, pair);
+        gating.targets[side] = open_target(asked, gating.access, gating.session.watcher,
+                                           gating.session.interruption.stop_starting);
+        require_like_first(gating, *gating.targets[side], asked);
     }
 }
 
@@ -177,6 +202,7 @@ void measure_once(Gating& gating, std::uint64_t pair, std::size_t side, const fs
     const LoadPlan asked = asked_of(gating.plan, of, server->url(), pair);
     const auto target = open_target(asked, gating.access, gating.session.watcher,
                                     gating.session.interruption.stop_starting, server);
+    require_like_first(gating, *target, asked);
     measure_at(gating, asked, *target, directory);
 }
 

@@ -32,8 +32,12 @@ namespace {
 constexpr std::uint64_t kFewestRequests = 100;
 
 void name_dataset(RequestClass& of) {
-    if (of.dataset.name.empty())
-        of.dataset.name = of.dataset_path.empty() ? "synthetic" : datasets::format_to_read(of.dataset_path);
+    if (of.dataset.name.empty()) {
+        const Spec found =
+            parse_spec(of.dataset_path.empty() ? "synthetic" : datasets::format_to_read(of.dataset_path));
+        of.dataset.name = found.name;
+        of.dataset.fields.insert(found.fields.begin(), found.fields.end());
+    }
     if (!of.dataset_path.empty() && datasets::file_of(of.dataset, of.dataset_path).empty())
         throw UsageError(fmt::format("--dataset {} reads no file; leave it out to use --dataset-path {}",
                                      of.dataset.name, of.dataset_path));

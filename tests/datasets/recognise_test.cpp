@@ -39,6 +39,18 @@ TEST(Recognise, proposes_columns_of_lengths_where_the_values_are_numbers) {
                 HasSubstr("columns:prompt=prompt,output_tokens=output_tokens_count,"));
 }
 
+TEST(Recognise, reads_a_table_whose_columns_have_plain_names) {
+    EXPECT_EQ(said_of("prompt,max_tokens\nhello,5\n"), "columns:prompt=prompt,output_tokens=max_tokens");
+    EXPECT_EQ(said_of("input_tokens;output_tokens\n12;5\n"),
+              "columns:input_tokens=input_tokens,output_tokens=output_tokens");
+    EXPECT_EQ(said_of("prompt,output_tokens\n12,5\n"),
+              "columns:input_tokens=prompt,output_tokens=output_tokens")
+        << "the prompts are lengths";
+    for (const char* const text : {"prompt,max_tokens,system\nhello,5,x\n", "prompt,max_tokens\nhello,many\n",
+                                   "prompt,prompt_tokens\nhello,5\n"})
+        EXPECT_THAT(said_of(text), HasSubstr("none of the known formats")) << text;
+}
+
 TEST(Recognise, says_what_to_write_of_known_forms_that_are_not_read) {
     EXPECT_THAT(said_of(R"([{"role": "user", "content": "a"}])"),
                 AllOf(HasSubstr("lists of messages"), HasSubstr("{\"messages\": [...]}")));

@@ -154,6 +154,12 @@ class Gate(Case):
         self.gate(2, SERVER + "?no_such_field=1")
         self.gate(0, SERVER)
 
+    def test_another_model_or_other_hardware_is_refused_before_anything_is_measured(self):
+        for allowed, refused in (((), "model"), (("--across", "model"), "hardware")):
+            self.fails_clearly(self.gate(2, "sim:llama3-8b-h100-fp8", *allowed), 2, "are not to be compared",
+                               f"--across {refused}")
+            self.assertFalse((self.out / "pairs").exists())
+
     def test_options_of_several_differences_add_up(self):
         self.gate(0, "sim:llama3-8b-h100-fp8", "--across", "model", "--across", "hardware")
 

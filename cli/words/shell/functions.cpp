@@ -25,6 +25,13 @@ std::size_t words_before_program(const Words& words) {
     return static_cast<std::size_t>(first - words.begin());
 }
 
+/// Whether a word gives a variable its value for the program behind it: "C=8".
+bool is_assignment(std::string_view word) {
+    const std::size_t equals = word.find('=');
+    if (equals == 0 || equals == word.npos || !is_letter(word.front())) return false;
+    return std::ranges::all_of(word.substr(0, equals), is_of_name);
+}
+
 /// Rewrites "let n=2*m" and "((n = 2 * m))" as n=$((2*m)).
 void rewrite_computation(Command& command) {
     const std::size_t at = words_before_program(command.words);
@@ -204,7 +211,8 @@ class Script {
 
     void add(const Command& command, int depth, Commands& out) {
         constexpr int kDeepest = 5;
-        const std::size_t program = words_before_program(command.words);
+        std::size_t program = words_before_program(command.words);
+        while (program < command.words.size() && is_assignment(command.words[program])) ++program;
         const auto function = program < command.words.size() ? functions_.find(command.words[program] + "()")
                                                              : functions_.end();
         if (++count_ > kMost || depth > kDeepest || function == functions_.end() ||

@@ -36,10 +36,14 @@ std::optional<std::string> differences_in(const PlanEcho& first, const PlanEcho&
     return all;
 }
 
-std::string count_and_name(const RunResult& run) {
-    const std::string name = hardware_of(run);
-    return run.provenance.hardware_count == 1 ? shown(name)
-                                              : fmt::format("{} x {}", run.provenance.hardware_count, name);
+/// The name of the hardware. For a simulated server it is the profile, without the settings after "?".
+std::string name_of_hardware(const Provenance& of) {
+    return of.hardware.starts_with("sim:") ? of.hardware.substr(0, of.hardware.find('?')) : of.hardware;
+}
+
+std::string count_and_name(const Provenance& of) {
+    const std::string name = name_of_hardware(of);
+    return of.hardware_count == 1 ? shown(name) : fmt::format("{} x {}", of.hardware_count, name);
 }
 
 /// The CPU of the host that made the load, if it can have an effect: "AMD EPYC, 2 cores".
@@ -119,8 +123,7 @@ std::optional<std::string> difference_of_plans(const PlanEcho& first, const Plan
 }
 
 std::string hardware_of(const RunResult& run) {
-    const std::string& name = run.provenance.hardware;
-    return name.starts_with("sim:") ? name.substr(0, name.find('?')) : name;
+    return name_of_hardware(run.provenance);
 }
 
 // The CPU does not matter in virtual time, or if a run does not name it. The URL, --endpoint, --header,
@@ -140,13 +143,18 @@ std::optional<std::string> difference_of_work(const RunResult& first, const RunR
             return *found + kAllowsLoad;
         if (auto found = difference_of_unnamed_loads(first, second)) return found;
     }
-    if (!across.contains(Across::model) && first.provenance.model != second.provenance.model)
-        return fmt::format("model: {} and {} (--across model)", shown(first.provenance.model),
-                           shown(second.provenance.model));
+    if (auto found = difference_of_servers(first.provenance, second.provenance, across)) return found;
+    return across.contains(Across::host) ? std::nullopt : difference_of_host(first, second);
+}
+
+std::optional<std::string> difference_of_servers(const Provenance& first, const Provenance& second,
+                                                 const std::set<Across>& across) {
+    if (!across.contains(Across::model) && first.model != second.model)
+        return fmt::format("model: {} and {} (--across model)", shown(first.model), shown(second.model));
     if (!across.contains(Across::hardware) && count_and_name(first) != count_and_name(second))
         return fmt::format("hardware: {} and {} (--across hardware)", count_and_name(first),
                            count_and_name(second));
-    return across.contains(Across::host) ? std::nullopt : difference_of_host(first, second);
+    return std::nullopt;
 }
 
 std::optional<std::string> difference_of_host(const RunResult& first, const RunResult& second) {

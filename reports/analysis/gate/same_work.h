@@ -27,6 +27,11 @@ std::optional<std::string> difference_of_plans(const PlanEcho& first, const Plan
 std::optional<std::string> difference_of_work(const RunResult& first, const RunResult& second,
                                               const std::set<Across>& across);
 
+/// Returns the difference between the models or the hardware of two servers, which is known before they are
+/// measured; nothing if there is none or `across` allows it.
+std::optional<std::string> difference_of_servers(const Provenance& first, const Provenance& second,
+                                                 const std::set<Across>& across);
+
 /// Returns the difference between the CPUs of the hosts that made the loads: "host: a (X, 2 cores) and b (Y,
 /// 4 cores) (--across host)". Nothing if they are equal, not known, or without effect (virtual time).
 std::optional<std::string> difference_of_host(const RunResult& first, const RunResult& second);

@@ -67,6 +67,7 @@ TEST(Shell, a_call_of_a_function_is_its_commands_with_the_arguments) {
     EXPECT_THAT(
         commands_in("f() {\n  local l=\"$1\"; shift\n  a --l \"$l\" \"$@\" ${9:-x}\n}\nf \"b c\" --n 2"),
         ElementsAre(ElementsAre("local", "l=b c"), ElementsAre("a", "--l", "b c", "--n", "2", "x")));
+    EXPECT_THAT(last_command("f() { a ${C:-4} $1; }\nC=8 f x"), ElementsAre("a", "8", "x"));
     EXPECT_THAT(commands_in("function f () {\n  g $1\n}\ng() { a $(($1 * 2)); }\nf 2; f 4"),
                 ElementsAre(ElementsAre("a", "4"), ElementsAre("a", "8")));
     EXPECT_THAT(commands_in("f() { a $1; }\nfor c in 1 2; do f $c; done"),
