@@ -37,11 +37,12 @@ file(GLOB_RECURSE cold ${cold})
 file(GLOB cold_files ${CMAKE_SOURCE_DIR}/simulator/engine/*profile.cpp)
 list(APPEND cold ${cold_files})
 list(FILTER cold EXCLUDE REGEX "/core/run/union\\.cpp$")  # it looks at every request
-foreach(file cli/main core/bytes core/evidence/steadiness core/evidence/unpaired core/formats core/nearest
-             core/record/reported core/result/alerts core/result/slo core/result/validity core/spec loadgen/advice
-             loadgen/http/address loadgen/http/certificate_store loadgen/http/fetch loadgen/http/tls loadgen/http/url
-             loadgen/load/arrival loadgen/load/limits loadgen/load/stop_monitor loadgen/probe loadgen/protocol/model_list
-             loadgen/protocol/tokenize loadgen/route loadgen/run simulator/faults simulator/tls)
+foreach(file cli/main core/bytes core/evidence/steadiness core/evidence/unpaired core/formats core/nearest core/record/reported
+             core/result/alerts core/result/slo core/result/validity core/spec loadgen/advice loadgen/http/address
+             loadgen/http/certificate_store loadgen/http/fetch loadgen/http/message loadgen/http/tls loadgen/http/url
+             loadgen/load/arrival loadgen/load/limits loadgen/load/mix loadgen/load/schedule loadgen/load/stop_monitor
+             loadgen/probe loadgen/protocol/model_list loadgen/protocol/tokenize loadgen/route loadgen/run simulator/faults
+             simulator/tls)
     list(APPEND cold ${CMAKE_SOURCE_DIR}/${file}.cpp)
 endforeach()
 set_source_files_properties(${cold} PROPERTIES COMPILE_OPTIONS -Os SKIP_PRECOMPILE_HEADERS ON)
