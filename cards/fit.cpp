@@ -213,13 +213,19 @@ void check_experts(const ModelCard& model, const Deployment& deployment) {
                         groups, ranks, ranks));
 }
 
-/// The tokens of a context of which a layer with a window keeps keys and values.
-double windowed_tokens(const ModelCard& model, double tokens) {
-    return model.sliding_window ? std::min(tokens, as_double(*model.sliding_window)) : tokens;
-}
-
 double whole_blocks(double tokens, std::uint64_t block) {
     return std::ceil(tokens / as_double(block)) * as_double(block);
+}
+
+/// The tokens of a context of which a layer with a window keeps keys and values. llama.cpp has room for the
+/// window and a micro-batch, in multiples of 256 tokens (llama_kv_cache_iswa).
+double windowed_tokens(const ModelCard& model, Engine engine, double tokens) {
+    constexpr double kMicroBatch = 512;
+    constexpr std::uint64_t kMultiple = 256;
+    if (!model.sliding_window) return tokens;
+    auto kept = as_double(*model.sliding_window);
+    if (engine == Engine::llamacpp) kept = whole_blocks(kept + kMicroBatch, kMultiple);
+    return std::min(tokens, kept);
 }
 
 /// The number of groups of ranks that each hold their own sequences.
@@ -292,10 +298,12 @@ double kv_share_of_rank(const ModelCard& model, const Deployment& deployment) {
 double sequence_bytes(const ModelCard& model, const Deployment& deployment, const Fit& fit, double tokens) {
     const double value = bytes_per_value(number_format(model.kv_dtype));
     const double whole = whole_blocks(tokens, deployment.block_tokens);
-    const double windowed = whole_blocks(windowed_tokens(model, tokens), deployment.block_tokens);
-    return (as_double(model.kv_values_per_token) * whole +
-            as_double(model.windowed_kv_values_per_token) * windowed) *
-           value * kv_share_of_rank(model, deployment) * fit.layers;
+    const double windowed =
+        whole_blocks(windowed_tokens(model, deployment.engine, tokens), deployment.block_tokens);
+    const double cache = (as_double(model.kv_values_per_token) * whole +
+                          as_double(model.windowed_kv_values_per_token) * windowed) *
+                         value;
+    return (cache + model.state_bytes_per_sequence) * kv_share_of_rank(model, deployment) * fit.layers;
 }
 
 std::uint64_t sequences_at_once(const ModelCard& model, const Deployment& deployment, const Fit& fit,
@@ -307,7 +315,7 @@ std::uint64_t sequences_at_once(const ModelCard& model, const Deployment& deploy
 
 double pool_tokens_at(const ModelCard& model, const Deployment& deployment, const Fit& fit, double context) {
     if (!(fit.left > 0)) return 0;
-    if (!model.sliding_window) return as_double(fit.pool_tokens);
+    if (!model.sliding_window && model.state_bytes_per_sequence == 0) return as_double(fit.pool_tokens);
     return fit.left / sequence_bytes(model, deployment, fit, context) * context * groups_of(deployment);
 }
 

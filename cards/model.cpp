@@ -80,6 +80,16 @@ std::optional<std::string_view> shipped_model(std::string_view name) {
     return {};
 }
 
+/// The repository that the source of a shipped card names: "… of huggingface.co/Qwen/Qwen3-8B".
+std::string repository_in(std::string_view card) {
+    constexpr std::string_view kHost = "huggingface.co/";
+    const std::size_t at = card.find(kHost);
+    if (at == std::string_view::npos) return {};
+    card.remove_prefix(at + kHost.size());
+    const std::string_view name = card.substr(0, card.find_first_of("\", ;)"));
+    return std::ranges::count(name, '/') == 1 ? std::string(name) : std::string();
+}
+
 }  // namespace
 
 std::string content_hash_of(const ModelCard& card) {
@@ -146,6 +156,7 @@ ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& gi
     if (const auto text = shipped_model(name)) {
         ModelCard card = model_card_of_config(*text, name, options);
         card.source = "shipped card";
+        card.repository = repository_in(*text);
         return card;
     }
     std::filesystem::path path(name);

@@ -38,6 +38,7 @@ struct LatentAttention {
 struct ModelCard {
     std::string name;          ///< "llama-3.1-8b"
     std::string source;        ///< "shipped card", "config.json", "GGUF metadata"
+    std::string repository;    ///< of Hugging Face that a shipped card describes: "Qwen/Qwen3-8B"; else empty
     std::string architecture;  ///< "llama"
     std::uint64_t layers = 0;
     std::uint64_t hidden = 0;
@@ -69,6 +70,7 @@ struct ModelCard {
     /// layer do not count, neither here nor in windowed_kv_values_per_token.
     std::uint64_t kv_values_per_token = 0;
     std::uint64_t windowed_kv_values_per_token = 0;  ///< such values in all layers with a window
+    double state_bytes_per_sequence = 0;  ///< what recurrent layers keep of a sequence, whatever its length
     double attention_flops_per_pair = 0;  ///< FLOP per pair of query and key token, layers without a window
     double windowed_attention_flops_per_pair = 0;  ///< FLOP of such a pair in all layers with a window
     std::vector<std::string> notes;                ///< what a reader of the figures must know, as clauses

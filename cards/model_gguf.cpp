@@ -285,6 +285,22 @@ void fill_attention(ModelCard& card, const ArchitectureKeys& keys, const GgufHea
     if (card.windowed_layers > 0) card.sliding_window = window;
 }
 
+/// The bytes that the recurrent layers of a sequence take. llama.cpp keeps, in 32 bits, the last inputs of a
+/// layer's convolution and its state; the layers are those that have the matrix behind the state.
+double state_bytes_of(const ArchitectureKeys& keys, const GgufHeader& header, std::uint64_t layers) {
+    constexpr double kBytes = 4;
+    const auto inner = static_cast<double>(keys.find("ssm.inner_size").value_or(0));
+    const auto state = static_cast<double>(keys.find("ssm.state_size").value_or(0));
+    const auto inputs = static_cast<double>(keys.find("ssm.conv_kernel").value_or(1)) - 1;
+    const auto groups = static_cast<double>(keys.find("ssm.group_count").value_or(0));
+    const auto recurrent = std::ranges::count_if(header.tensors, [&](const GgufTensor& tensor) {
+        const auto layer = layer_of(tensor.name);
+        return layer && *layer < layers && tensor.name.ends_with(".ssm_out.weight");
+    });
+    return static_cast<double>(recurrent) * kBytes *
+           (inner * state + std::max(0.0, inputs) * (inner + 2 * groups * state));
+}
+
 void add_tensor(ModelCard& card, const GgufTensor& tensor, std::uint64_t& expert_bytes) {
     card.resident_weight_bytes += tensor.bytes;
     card.parameters += tensor.values;
@@ -410,6 +426,7 @@ ModelCard model_card_of_gguf(const std::filesystem::path& path, const ModelCardO
         card.moe = moe;
     }
     fill_attention(card, keys, header);
+    card.state_bytes_per_sequence = state_bytes_of(keys, header, card.layers);
     fill_weights(card, header);
     if (card.dense_streamed_bytes == 0)
         throw UsageError(fmt::format("{}: holds no weights (a vocabulary-only file)", path.string()));

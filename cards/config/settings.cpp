@@ -47,7 +47,9 @@ constexpr std::string_view kUnderstoodAttentionKeys =
     "output_attentions query_pre_attn_scalar reorder_and_upcast_attn scale_attention_softmax_in_fp32 "
     "scale_attn_by_inverse_layer_idx scale_attn_weights scale_attention_scores use_attention_bias "
     "use_bidirectional_attention use_flash_attention use_flash_attn attention_scale attn_temperature_len "
-    "attn_temperature_scale attn_scale_coeff floor_scale ";
+    "attn_temperature_scale attn_scale_coeff floor_scale layernorm_attention_alpha layernorm_attention_beta "
+    "layernorm_full_attention_alpha layernorm_full_attention_beta layernorm_linear_attention_alpha "
+    "layernorm_linear_attention_beta ";
 
 /// Whether a key of a config describes which keys and values the layers keep: by one of its words, which
 /// are separated by "_", or by its beginning.

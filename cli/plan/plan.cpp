@@ -337,8 +337,9 @@ void decide(DeploymentPlan& plan, const PlanCommand& command, const std::optiona
         const cards::PriceCard card =
             cards::price_card(command.price.empty() ? plan.price_card : command.price);
         if (card.usd_per_kwh) known.numbers["usd_per_kwh"] = {*card.usd_per_kwh, "price card"};
-        if (const auto watts = known.numbers.find("watts"); watts != known.numbers.end())
-            watts->second.value *= card.pue;
+        if (const auto watts = server_watts(card, cell))
+            known.numbers["watts"] = {static_cast<double>(cell.fleet ? cell.fleet->replicas : 1) * *watts,
+                                      "price card and GPU card"};
     }
     plan.decisions = reports::answers_from(known);
 }
@@ -383,6 +384,17 @@ std::string emitted(const DeploymentPlan& plan, const std::string& form) {
     return reports::server_command_of(plan, form);
 }
 
+/// Warns that a server with more GPUs than a host usually has is not started by one command.
+void note_several_hosts(const DeploymentPlan& plan) {
+    constexpr std::uint32_t kGpusOfHost = 8;
+    if (!plan.best || plan.cells[*plan.best].gpus() <= kGpusOfHost) return;
+    print(stderr,
+          "paretoken: warning: a server has {} GPUs, and most hosts have at most {}: start the engine on "
+          "several hosts as its documentation says, with these options, or plan with fewer ranks (--tp, "
+          "--pp)\n",
+          plan.cells[*plan.best].gpus(), kGpusOfHost);
+}
+
 /// Plans for the engine whose command is printed: memory and limits have other meanings and defaults in
 /// another.
 void plan_for_emitted(PlanCommand& command) {
@@ -424,6 +436,11 @@ void plan(const PlanCommand& command) {
     const RunsDirectory runs(command.out);
     const InterruptWatch interrupt(
         "\nending the plan: nothing is written (press Ctrl-C again to end at once)\n");
+    const bool asks_for_speed = !slos.empty() || demand.requests_per_s || demand.users;
+    if (asks_for_speed && command.cells.gpus.empty())
+        throw UsageError(
+            "limits and demands need the speed of a GPU, and --gpu-memory says its size alone; add --gpu "
+            "NAME, or leave --slo and the demand out");
     if (!slos.empty()) {
         PlanCommand resolved = command;
         resolved.slos = slos;
@@ -438,7 +455,11 @@ void plan(const PlanCommand& command) {
     plan_hours(plan, scaling);
     if (plan.best) decide(plan, command, api);
     if (!command.out.empty()) write_files(plan, command.out);
-    if (!command.emit.empty()) return print("{}", emitted(plan, command.emit));
+    if (!command.emit.empty()) {
+        const std::string text = emitted(plan, command.emit);
+        note_several_hosts(plan);
+        return print("{}", text);
+    }
     if (command.json) return print("{}\n", reports::sizing_json(plan));
     print("{}", reports::sizing_console(plan));
     if (!command.out.empty())

@@ -11,6 +11,7 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "core/formats.h"
+#include "reports/analysis/plan/engine_command.h"
 #include "reports/document/table.h"
 
 namespace paretoken::cli {
@@ -228,7 +229,13 @@ struct CellMaker {
         fill_sizes(cell, model, lengths, context_of(model));
         cell.settings = suggested_settings(lengths, cell, cell.deployment.batch, context_of(model));
         cell.settings.max_model_len = options.max_model_len.value_or(cell.settings.max_model_len);
+        constexpr std::uint64_t kMultiple = 256;  // of llama.cpp's slots
+        const std::uint64_t limit = (cell.settings.max_model_len + kMultiple - 1) / kMultiple * kMultiple;
+        cell.sequences_limit =
+            cards::sequences_at_once(model, cell.deployment, cell.fit, static_cast<double>(limit));
         cell.refused = refusal_of(cell, gpu.card);
+        if (cell.refused.empty() && kv != "auto" && !reports::has_cache_format(engine, cell.kv))
+            cell.refused = fmt::format("{} has no KV cache in {}", cards::name_of(engine), cell.kv);
         if (gpu.card) cell.profile = profile_of(*gpu.card, cell, weights, kv);
         add_notes(cell, gpu.card);
         cell.notes.insert(cell.notes.end(), model.notes.begin(), model.notes.end());
@@ -242,13 +249,15 @@ struct CellMaker {
                            const std::string& weights, const std::string& kv) const {
         const cards::ModelCard model = model_of(weights, kv);
         PlannedCell fuller = cell;
+        fuller.refused.clear();
         constexpr double kFuller = .95;
         if (!options.memory_fraction && engine != cards::Engine::llamacpp) {
             fuller.deployment.memory_fraction = kFuller;
             fill_sizes(fuller, model, lengths, context_of(model));
             if (fits(fuller)) return fmt::format("--memory-fraction {}", kFuller);
         }
-        if (fits(cell_of(gpu, ranks, weights, "fp8"))) return "--kv fp8";
+        const std::string smaller_kv = engine == cards::Engine::llamacpp ? "q8_0" : "fp8";
+        if (fits(cell_of(gpu, ranks, weights, smaller_kv))) return "--kv " + smaller_kv;
         for (const char* const smaller : {"fp8", "int4"}) {
             const PlannedCell other = cell_of(gpu, ranks, smaller, kv);
             if (other.fit.weights < cell.fit.weights && fits(other))
@@ -345,6 +354,8 @@ reports::DeploymentPlan planned_cells(const CellOptions& options, const reports:
                                  .model_weights = model.weight_dtype,
                                  .engine = options.engine,
                                  .lengths = lengths};
+    // llama.cpp needs a GGUF file, which the repository of a shipped card does not have.
+    if (options.model.empty() && maker.engine != cards::Engine::llamacpp) plan.repository = model.repository;
     plan.context = maker.context_of(model);
     if (lengths.total_p99 > static_cast<double>(plan.context))
         throw UsageError(

@@ -30,17 +30,6 @@ reports::ServerRates server_rates(const cards::PriceCard& card, const PlannedCel
     return {rate("reserved_1y"), rate("on_demand"), rate("spot")};
 }
 
-/// The watts of one server at the plug, by the price card or else by the card of the GPU.
-std::optional<double> server_watts(const cards::PriceCard& card, const PlannedCell& cell) {
-    const cards::PricedItem* const item = cards::priced_gpu(card, cell.gpu);
-    if (item != nullptr && item->power_w_allin) return *item->power_w_allin * cell.gpus();
-    const auto gpu = cards::find_gpu(cell.gpu);
-    std::optional<double> board = gpu ? gpu->tdp_w : std::nullopt;
-    if (item != nullptr && item->tdp_w) board = item->tdp_w;
-    if (!board) return {};
-    return *board * card.pue * cell.gpus();
-}
-
 /// Sets the time that a server takes to start, as --cold-start says.
 void set_cold_start(Scaling& scaling, const std::string& text) {
     if (!std::filesystem::is_directory(text)) {
@@ -63,6 +52,16 @@ void set_cold_start(Scaling& scaling, const std::string& text) {
 }
 
 }  // namespace
+
+std::optional<double> server_watts(const cards::PriceCard& card, const PlannedCell& cell) {
+    const cards::PricedItem* const item = cards::priced_gpu(card, cell.gpu);
+    if (item != nullptr && item->power_w_allin) return *item->power_w_allin * cell.gpus();
+    const auto gpu = cards::find_gpu(cell.gpu);
+    std::optional<double> board = gpu ? gpu->tdp_w : std::nullopt;
+    if (item != nullptr && item->tdp_w) board = item->tdp_w;
+    if (!board) return {};
+    return *board * card.pue * cell.gpus();
+}
 
 Scaling scaling_of(const reports::Demand& demand, const ScalingOptions& options) {
     const bool any = !options.cold_start.empty() || options.least || options.most;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cards/price.h"
 #include "reports/analysis/plan/plan.h"
 
 namespace paretoken::cli {
@@ -25,6 +26,10 @@ struct Scaling {
 
 /// Reads the options. Throws UsageError for a wrong one, or for one without the hours of a demand.
 Scaling scaling_of(const reports::Demand& demand, const ScalingOptions& options);
+
+/// Returns the watts of one server at the plug, by the price card or else by the card of the GPU and the
+/// price card's PUE; nothing if neither states them.
+std::optional<double> server_watts(const cards::PriceCard& card, const reports::PlannedCell& cell);
 
 /// Adds to a plan with a demand by hour what the hours need, and what an autoscaler makes of them.
 void plan_hours(reports::DeploymentPlan& plan, const Scaling& scaling);

@@ -138,6 +138,27 @@ TEST(Fit, SequencesAreWholeBlocksAndWindowsCapThem) {
               1.8 * static_cast<double>(fit_of(windows, on).pool_tokens));
 }
 
+TEST(Fit, LlamacppKeepsAMicroBatchBesideTheWindow) {
+    const ModelCard windows = model_card("gpt-oss-120b");
+    Deployment on = bare(10);
+    on.engine = Engine::llamacpp;
+    const double all = sequence_bytes(windows, on, {}, 128);
+    EXPECT_DOUBLE_EQ(sequence_bytes(windows, on, {}, 1280), all * (10 + 6) / 2)
+        << "a window of 128 tokens and 512 more are 768 in multiples of 256";
+}
+
+TEST(Fit, StatesOfRecurrentLayersTakeRoomWhateverTheLength) {
+    ModelCard model = model_card("llama-3.1-8b");
+    const Deployment on = bare(10);
+    const double without = sequence_bytes(model, on, {}, 1000);
+    const std::uint64_t most = sequences_at_once(model, on, fit_of(model, on), 1000);
+    model.state_bytes_per_sequence = without;
+    EXPECT_EQ(sequence_bytes(model, on, {}, 1000), 2 * without);
+    EXPECT_EQ(sequence_bytes(model, on, {}, 2000) - sequence_bytes(model, on, {}, 1000),
+              sequence_bytes(model, on, {}, 1008) - without);
+    EXPECT_EQ(sequences_at_once(model, on, fit_of(model, on), 1000), most / 2);
+}
+
 TEST(Fit, SequencesAtOnceNeverNeedMoreThanThereIs) {
     const Deployment on = bare(10);
     for (const char* const name : {"llama-3.1-8b", "gpt-oss-120b", "deepseek-v3"}) {

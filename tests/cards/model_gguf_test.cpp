@@ -146,6 +146,26 @@ TEST(GgufModelCard, CountsChunksOfTheContextInAllLayersButEveryFourth) {
     EXPECT_EQ(kv_bytes_per_sequence(card, 100000), 128.0 * (2 * 100000 + 8 * 8192));
 }
 
+TEST(GgufModelCard, CountsTheStateOfRecurrentLayers) {
+    GgufBytes file;
+    file.header(2, 11)
+        .entry("general.architecture", "granitehybrid")
+        .entry("granitehybrid.block_count", 2u)
+        .entry("granitehybrid.embedding_length", 64u)
+        .entry("granitehybrid.attention.head_count", 4u)
+        .numbers("granitehybrid.attention.head_count_kv", {0, 2})
+        .entry("granitehybrid.attention.key_length", 16u)
+        .entry("granitehybrid.attention.layer_norm_rms_epsilon", 1u)
+        .entry("granitehybrid.ssm.inner_size", 128u)
+        .entry("granitehybrid.ssm.state_size", 16u)
+        .entry("granitehybrid.ssm.conv_kernel", 4u)
+        .entry("granitehybrid.ssm.group_count", 1u)
+        .tensor("token_embd.weight", {64, 4}, kTypeF16)
+        .tensor("blk.0.ssm_out.weight", {64, 4}, kTypeF16);
+    const TemporaryFile path("hybrid.gguf", file.bytes(), 4096);
+    EXPECT_EQ(model_card_of_gguf(path.path()).state_bytes_per_sequence, 4 * (128 * 16 + 3 * (128 + 2 * 16)));
+}
+
 TEST(GgufModelCard, RefusesSettingsOfAttentionThatItDoesNotUnderstand) {
     for (const std::string key : {"attention.indexer.top_k", "attention.key_length_swa", "ssm.state_size",
                                   "full_attention_interval"}) {

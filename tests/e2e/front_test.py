@@ -290,6 +290,21 @@ class WhatIfs(Case):
             self.assertEqual(sorted(label for label, filled in drawn if not filled and label.endswith("est.")),
                              ["c=1 est.", "c=16 est.", "c=4 est."])
             self.assertTrue(any(filled and not label.endswith("est.") for label, filled in drawn))
+
+    def test_the_gpu_of_a_simulated_deployment_is_known(self):
+        sweep = self.directory / "sweep"
+        self.succeeds(paretoken("sweep", "sim:llama-3.1-8b/l40sx1?max_num_seqs=256", "--virtual", "--concurrency", "1,4", "--isl",
+                                128, "--osl", 32, "--num-prompts", 100, "--out", sweep))
+        page = self.directory / "report.html"
+        done = self.succeeds(paretoken("report", sweep, "--model-card", "llama-3.1-8b", "--what-if", "gpu=h100-sxm", "--out",
+                                       page))
+        self.assertIn("estimated", done.stdout)
+        self.assertEqual(len(json.loads(page.with_suffix(".json").read_text())["what_ifs"][0]["points"]), 2)
+
+    def test_a_wrong_what_if_is_refused(self):
+        sweep = self.directory / "sweep"
+        page = self.directory / "report.html"
+        self.succeeds(paretoken("sweep", PROFILES[0], "--virtual", "--concurrency", "1", "--num-prompts", 50, "--out", sweep))
         self.fails_clearly(paretoken("report", sweep, "--what-if", "gpu=voodoo2", "--out", page), 2, "voodoo2")
         self.fails_clearly(paretoken("report", sweep, "--what-if", "hit=2", "--out", page), 2, "--what-if hit=2", "below 1")
 

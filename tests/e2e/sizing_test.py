@@ -39,13 +39,27 @@ class Emitted(Case):
         for kv in ("auto", "fp8"):
             done = self.succeeds(paretoken("plan", "--model-card", "llama-3.1-8b", "--gpu", "h100x2", "--kv", kv, "--emit", "vllm"))
             words = shlex.split(done.stdout)
-            self.assertEqual(words[:3], ["vllm", "serve", "llama-3.1-8b"])
+            self.assertEqual(words[:3], ["vllm", "serve", "meta-llama/Llama-3.1-8B"])
             flags = dict(zip(words[3::2], words[4::2]))
             self.assertEqual(set(flags), set(self.VLLM))
             for flag, value in flags.items():
                 allowed = self.VLLM[flag]
                 self.assertTrue(value in allowed if isinstance(allowed, set) else allowed(value) > 0, f"{flag} {value}")
             self.assertLessEqual(float(flags["--gpu-memory-utilization"]), 1)
+
+
+    def test_a_cache_that_the_engine_does_not_have_is_not_planned(self):
+        for engine, kv in (("llamacpp", "fp8"), ("vllm", "int8"), ("sglang", "q8_0")):
+            done, plan = planned("--model-card", "llama-3.1-8b", "--gpu", "h100x1", "--engine", engine, "--kv", f"auto,{kv}")
+            self.succeeds(done)
+            refused = {cell["kv"]: cell.get("refused", "") for cell in plan["cells"]}
+            self.assertIn(f"{engine} has no KV cache in {kv}", refused.pop(kv))
+            self.assertEqual(set(refused.values()), {""})
+
+    def test_a_server_of_several_hosts_is_warned_about(self):
+        done = self.succeeds(paretoken("plan", "--model-card", "deepseek-v3", "--gpu", "h200x16", "--emit", "vllm"))
+        self.assertIn("most hosts have at most 8", done.stderr)
+        self.assertTrue(done.stdout.startswith("vllm serve deepseek-ai/"), done.stdout)
 
 
 ODD_NAMES = ["it's a model", 'a "b" #c: d', "$(HOME) $HOME ${HOME}", "no", "1e3", "back\\slash", "line\nfeed", "näme/模型", "- x"]
@@ -617,6 +631,7 @@ class BadInput(Case):
                 ([*card, "--gpu", "h100", "--weights", "fp9"], ["--weights", "fp9"]),
                 ([*card, "--gpu", "h100", "--memory-fraction", 1.5], ["--memory-fraction", "1.5"]),
                 ([*card, "--gpu-memory", "24"], ["--gpu-memory", "24GiB"]),
+                ([*card, "--gpu-memory", "24GiB", *LIMITS], ["--gpu-memory", "--gpu NAME"]),
                 ([*card, "--gpu", "h100", "--engine", "tgi"], ["--engine", "vllm"]),
                 ([*card, "--gpu", "h100", "--demand", "50rps"], ["--demand", "--slo"]),
                 ([*card, "--gpu", "h100", *LIMITS, "--demand", "0"], ["--demand", "above 0"]),
@@ -629,6 +644,10 @@ class BadInput(Case):
                 ([*card, "--gpu", "h100", "--isl", 200000], ["--isl", "context"])):
             with self.subTest(arguments):
                 self.fails_clearly(paretoken("plan", *arguments), 2, *words)
+
+    def test_a_larger_share_of_the_memory_is_the_first_remedy(self):
+        done = self.succeeds(paretoken("plan", "--model-card", "deepseek-v3", "--gpu", "h20x8"))
+        self.assertIn("--memory-fraction 0.95 would fit", " ".join(done.stdout.split()))
 
     def test_a_model_that_fits_nowhere_is_told_what_is_missing_and_what_would_fit(self):
         done = self.succeeds(paretoken("plan", "--model-card", "llama-3.1-70b", "--gpu", "h100x1"))

@@ -17,6 +17,14 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+/// The formats of llama.cpp's cache beside those with 16 bits, under its own names.
+constexpr std::array<std::string_view, 7> kLlamacppCaches{"q8_0", "q4_0", "q4_1",  "q5_0",
+                                                          "q5_1", "f32",  "iq4_nl"};
+
+bool has_16_bits(const std::string& kv) {
+    return kv == "auto" || kv == "bf16" || kv == "f16";
+}
+
 template <class Value>
 void add(Words& words, std::string option, const Value& value) {
     words.push_back(std::move(option));
@@ -108,9 +116,9 @@ Words llamacpp_model(const std::string& model) {
 EngineCommand llamacpp_start(const DeploymentPlan&, const PlannedCell& cell, const std::string& model) {
     constexpr std::uint64_t kMultiple = 256;
     const std::uint64_t context = (cell.settings.max_model_len + kMultiple - 1) / kMultiple * kMultiple;
-    const auto whole = static_cast<std::uint64_t>(std::max(0.0, cell.pool_tokens)) / context;
-    const std::uint64_t slots = std::clamp<std::uint64_t>(whole, 1, cell.settings.max_num_seqs);
-    const std::string cache = cell.kv == "q8_0" || cell.kv == "q4_0" ? cell.kv : "f16";
+    const std::uint64_t slots =
+        std::clamp<std::uint64_t>(cell.sequences_limit, 1, cell.settings.max_num_seqs);
+    const std::string cache = has_16_bits(cell.kv) ? "f16" : cell.kv;
     Words words = llamacpp_model(model);
     add(words, "--ctx-size", context * slots);
     add(words, "--parallel", slots);
@@ -154,7 +162,9 @@ void require_options(const DeploymentPlan& plan, const PlannedCell& cell, cards:
     if (on.attention_data_parallel && (engine == trtllm || engine == llamacpp)) refuse("--attention-dp");
     if (on.context_parallel > 1 && engine != vllm) refuse("--dcp");
     if (on.expert_parallel > 1 && engine == llamacpp) refuse("--ep");
-    if (cell.kv == "fp8" && engine == trtllm) refuse("--kv fp8");
+    if (!has_cache_format(engine, cell.kv) || (engine == trtllm && !has_16_bits(cell.kv)))
+        throw UsageError(fmt::format("--emit: {} has no option of its command line for --kv {}; leave it out",
+                                     cards::name_of(engine), cell.kv));
     const bool has_some_experts = on.expert_parallel > 1 && on.expert_parallel != on.tensor_parallel;
     const bool is_divided_twice = on.tensor_parallel > 1 && on.pipeline_parallel > 1;
     if ((engine == vllm && has_some_experts) || (engine == llamacpp && is_divided_twice))
@@ -167,11 +177,20 @@ void require_options(const DeploymentPlan& plan, const PlannedCell& cell, cards:
 
 }  // namespace
 
+bool has_cache_format(cards::Engine engine, const std::string& kv) {
+    if (has_16_bits(kv)) return true;
+    if (engine == cards::Engine::llamacpp)
+        return std::ranges::find(kLlamacppCaches, kv) != kLlamacppCaches.end();
+    return kv == "fp8" || (engine == cards::Engine::trtllm && (kv == "int8" || kv == "nvfp4"));
+}
+
 EngineCommand engine_command_of(const DeploymentPlan& plan, cards::Engine engine, const std::string& model) {
     if (!plan.best) throw UsageError("--emit: " + reason_without_best(plan));
     const PlannedCell& cell = plan.cells[*plan.best];
     require_options(plan, cell, engine);
-    return known(engine).start(plan, cell, model);
+    const bool has_weights = cell.weights == plan.model_weights || converts_weights(plan, cell);
+    const bool is_card = !plan.repository.empty() && model == plan.model;
+    return known(engine).start(plan, cell, is_card && has_weights ? plan.repository : model);
 }
 
 cards::Engine engine_to_emit(const std::string& server) {

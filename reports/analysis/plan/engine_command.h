@@ -7,6 +7,9 @@
 
 namespace paretoken::reports {
 
+/// Returns whether the engine can be started with a KV cache in a number format.
+bool has_cache_format(cards::Engine engine, const std::string& kv);
+
 /// The command that starts one server.
 struct EngineCommand {
     std::vector<std::string> program;    ///< "vllm", "serve"

@@ -86,6 +86,7 @@ struct PlannedCell {
     std::uint64_t sequences_p50 = 0;  ///< sequences at once
     std::uint64_t sequences_p99 = 0;
     std::uint64_t sequences_context = 0;  ///< at `context` of the plan
+    std::uint64_t sequences_limit = 0;    ///< at `settings.max_model_len`, in multiples of 256 tokens
     std::string refused = {};             ///< why it cannot run; empty if it can
     std::string nearest = {};             ///< the nearest change that would fit
     std::vector<std::string> notes = {};
@@ -115,6 +116,7 @@ struct DeploymentPlan {
     std::string model = {};
     std::string model_path =
         {};  ///< absolute, of a file or directory to load in place of `model`; may be empty
+    std::string repository = {};     ///< of Hugging Face, with the model's own weights; may be empty
     std::string model_weights = {};  ///< format of the model's own weights
     std::string engine = {};
     std::uint64_t context = 0;  ///< longest context that the server accepts

@@ -186,7 +186,8 @@ std::string certainty_of(const ServerFit& fit) {
     }
     std::string text =
         measured == 0
-            ? fmt::format("No other level was measured; everything follows from {}.", label(fit, fit.load))
+            ? fmt::format("None of these levels was measured; everything follows from {}.",
+                          label(fit, fit.load))
             : fmt::format("At the {} other measured level{}, the predictions are off by at most: {}.",
                           measured, measured == 1 ? "" : "s", fmt::join(worst, ", "));
     if (farthest == fit.load) return text;

@@ -97,6 +97,15 @@ std::vector<MeasuredLoad> loads_of(const Configuration& configuration) {
     return loads;
 }
 
+/// The GPU that a simulated server imitates: by its name, or by its profile, "sim:MODEL/GPU?SETTINGS".
+std::optional<cards::GpuCard> simulated_gpu(const std::string& hardware) {
+    if (auto card = cards::find_gpu(hardware)) return card;
+    const std::size_t slash = hardware.rfind('/', hardware.find('?'));
+    if (slash == std::string::npos) return std::nullopt;
+    const std::string gpu = hardware.substr(slash + 1, hardware.find('?') - slash - 1);
+    return cards::find_gpu(cards::parse_gpu_spec(gpu).name);
+}
+
 }  // namespace
 
 WhatIf what_if_of(const Joined& from, std::size_t index, const WhatIfSpec& spec, const JoinOptions& options) {
@@ -106,7 +115,7 @@ WhatIf what_if_of(const Joined& from, std::size_t index, const WhatIfSpec& spec,
         const cards::ModelCard model_here = options.card_of(from.card_spec, {});
         const Provenance& provenance = from.configuration.points.front().result.provenance;
         const auto gpu_here =
-            from.served.simulated ? cards::find_gpu(provenance.hardware) : from.served.datasheet;
+            from.served.simulated ? simulated_gpu(provenance.hardware) : from.served.datasheet;
         const std::uint32_t count_here = from.served.simulated
                                              ? std::max<std::uint32_t>(1, provenance.hardware_count)
                                          : from.served.priced ? from.served.priced->count

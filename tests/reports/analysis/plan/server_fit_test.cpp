@@ -80,7 +80,7 @@ TEST(ServerFit, ItSaysHowSureItIsAndWhichLevelToMeasure) {
     fit.axis = "req/s";
     EXPECT_THAT(certainty_of(fit), HasSubstr("--request-rate 16"));
     fit.levels.front().measured.reset();
-    EXPECT_THAT(certainty_of(fit), HasSubstr("No other level was measured"));
+    EXPECT_THAT(certainty_of(fit), HasSubstr("None of these levels was measured"));
 }
 
 TEST(ServerFit, ItWarnsOfWhatTheFitMissesAndOfRequestsInStep) {
