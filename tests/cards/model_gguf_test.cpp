@@ -148,7 +148,7 @@ TEST(GgufModelCard, CountsChunksOfTheContextInAllLayersButEveryFourth) {
 
 TEST(GgufModelCard, CountsTheStateOfRecurrentLayers) {
     GgufBytes file;
-    file.header(2, 11)
+    file.header(3, 11)
         .entry("general.architecture", "granitehybrid")
         .entry("granitehybrid.block_count", 2u)
         .entry("granitehybrid.embedding_length", 64u)
@@ -161,7 +161,8 @@ TEST(GgufModelCard, CountsTheStateOfRecurrentLayers) {
         .entry("granitehybrid.ssm.conv_kernel", 4u)
         .entry("granitehybrid.ssm.group_count", 1u)
         .tensor("token_embd.weight", {64, 4}, kTypeF16)
-        .tensor("blk.0.ssm_out.weight", {64, 4}, kTypeF16);
+        .tensor("blk.0.ssm_out.weight", {64, 4}, kTypeF16)
+        .tensor("blk.1.attn_output.weight", {64, 4}, kTypeF16);
     const TemporaryFile path("hybrid.gguf", file.bytes(), 4096);
     EXPECT_EQ(model_card_of_gguf(path.path()).state_bytes_per_sequence, 4 * (128 * 16 + 3 * (128 + 2 * 16)));
 }

@@ -169,7 +169,7 @@ class Fronts(Case):
                 * rates["input_tokens_per_s"] + cost["usd_per_m_output_split"] * rates["output_tokens_per_s"]
             self.assertAlmostEqual(split / (cost["usd_per_m_output"] * rates["output_tokens_per_s"]), 1, places=9)
             self.assertAlmostEqual(cost["usd_per_m_output_split"] / cost["usd_per_m_input_split"], 5, places=9)
-        self.assertGreater(model["measurement_usd"], 0)
+        self.assertIsNone(model.get("measurement_usd"), "runs in virtual time cost nothing")
         self.assertEqual({api["as_of"][:4] for api in model["cost"]["apis"]}, {"2026"})
         self.assertAlmostEqual(model["cost"]["needed_output_tokens_per_s"], 2.95 / 3600 * 1e6, delta=1)
         self.assertIn("Beside hosted APIs", page.read_text())

@@ -184,7 +184,7 @@ Table cache_table(const CacheLevel& level) {
              share(arm.hits.usage),
              arm.arm == "cold" || !arm.p_value ? ""
              : arm.differs                     ? "differs"
-                                               : "as cold"});
+                                               : "not shown to differ"});
     return table;
 }
 

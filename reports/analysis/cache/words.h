@@ -12,7 +12,9 @@ namespace paretoken::reports {
 
 /// The caption of cache_table(), which explains its columns.
 inline constexpr std::string_view kCacheCaption =
-    "Times to first token; prompt tokens that should come from the cache, and did, in %.";
+    "Times to first token; prompt tokens that should come from the cache, and did, in %. The beginning of a "
+    "prompt was never sent before (cold), once directly before (primed), or in every round (warm). "
+    "Dynamic-first prompts have the tokens of warm ones, with the part that changes first.";
 
 /// A share with its unit: "62.0 %", or "unknown".
 std::string percent_or_unknown(const std::optional<double>& ratio);

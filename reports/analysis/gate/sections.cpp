@@ -72,7 +72,8 @@ IntervalChart shifts_of(const GateReport& report) {
         .title = "Shift of each metric",
         .what =
             "The shift with its 95 % interval, in units of what is tolerated. Worse is to the right. The "
-            "interval of a metric that passed ends at the bound that decided this (\"at most\").",
+            "interval of a metric that passed ends at the bound that decided this (\"at most\"). A tolerance "
+            "with \"(floor)\" is a difference, such as 2 ms, that the policy always accepts.",
         .limit = "tolerance"};
     for (const GateRow& row : report.rows) {
         if (is_limit(row) || !row.shift || !row.ci95 || !(row.limit > 0) || !std::isfinite(row.limit))
@@ -95,14 +96,14 @@ Table table_of_rows(const GateReport& report) {
                  {"baseline"},
                  {"candidate"},
                  {"worse by"},
-                 {"95 %, %"},
-                 {"at most, %"},
-                 {"tolerance, %"}},
+                 {"tolerance, %"},
+                 {"95 % interval"},
+                 {"at most, %"}},
                 {}};
     for (const GateRow& row : report.rows)
         table.rows.push_back({title_of(row), std::string(name_of(row.verdict)), value_text(row, row.baseline),
-                              value_text(row, row.candidate), shift_text(row), interval_text(row),
-                              bound_text(row), tolerance_text(row)});
+                              value_text(row, row.candidate), shift_text(row), tolerance_text(row),
+                              interval_text(row), bound_text(row)});
     return table;
 }
 

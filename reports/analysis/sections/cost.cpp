@@ -44,13 +44,16 @@ Table cost_table(const ReportModel& model) {
     return table;
 }
 
-Facts facts_of(const CostSheet& sheet, const std::optional<double>& measurement_usd) {
-    Facts facts{{{"Output tokens per dollar", significant(sheet.output_tokens_per_usd)},
-                 {"The deployment, per month of 720 h", "$" + significant(sheet.usd_per_month)}}};
+Facts facts_of(const ReportModel& model, const CostSheet& sheet) {
+    Facts facts{{{"The chosen deployment",
+                  fmt::format("{} at {}", model.configurations[sheet.configuration].title, sheet.load_label)},
+                 {"Output tokens per dollar", significant(sheet.output_tokens_per_usd)},
+                 {"Its rent, per month of 720 h", "$" + significant(sheet.usd_per_month)}}};
     if (sheet.target_usd_per_m)
         facts.items.emplace_back(fmt::format("Output tok/s for ${} per M", dollars(*sheet.target_usd_per_m)),
                                  significant(sheet.needed_output_tokens_per_s));
-    if (measurement_usd) facts.items.emplace_back("What these runs cost", "$" + dollars(*measurement_usd));
+    if (model.measurement_usd)
+        facts.items.emplace_back("What all runs of this report cost", "$" + dollars(*model.measurement_usd));
     return facts;
 }
 
@@ -101,7 +104,7 @@ std::vector<Section> cost_sections(const ReportModel& model) {
                                 model.split_source)}},
          {std::move(table)}}};
     if (model.cost) {
-        section.blocks.push_back({facts_of(*model.cost, model.measurement_usd)});
+        section.blocks.push_back({facts_of(model, *model.cost)});
         if (!model.cost->apis.empty()) section.blocks.push_back({apis_of(model, *model.cost)});
     }
     return {std::move(section)};

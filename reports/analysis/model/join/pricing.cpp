@@ -197,7 +197,7 @@ std::optional<double> cost_of_measuring(const std::vector<Configuration>& config
     std::optional<double> usd;
     for (std::size_t i = 0; i < configurations.size(); ++i)
         for (const ReportPoint& point : configurations[i].points)
-            if (prices[i])
+            if (prices[i] && point.result.client.timing != "virtual")
                 usd = usd.value_or(0) + price_during(*prices[i], point.result).rate.usd_per_h *
                                             point.result.window.run_s / 3600;
     return usd;

@@ -218,9 +218,10 @@ TEST(Plan, CommandsHaveTheNamesThatEachServerGivesItsOptions) {
     EXPECT_THAT(server_command_of(plan, "sglang"),
                 HasSubstr("--context-length 1320 --max-running-requests 8"));
     plan.model = "m.gguf";
+    plan.cells.front().sequences_limit = 50;
     EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--ctx-size 12288 --parallel 8"))
         << "slots have multiples of 256 tokens";
-    plan.cells.front().pool_tokens = 5 * 1536.0;
+    plan.cells.front().sequences_limit = 5;
     EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--ctx-size 7680 --parallel 5"))
         << "slots are allocated whole, and the cache has room for five";
     EXPECT_THROW(server_command_of(plan, "tgi"), UsageError);
