@@ -100,6 +100,10 @@ constexpr std::array kSigns = {
     Sign{{"request_id", "session_id", "hash_ids"}, "agentic_mooncake"},  // a row that waits for none
     Sign{{"session_id", "input_length"}, "mooncake_session"},
     Sign{{"session_id", "hash_ids"}, "mooncake_session", {"block_tokens"}},
+    Sign{{"session_id", "input_tokens", "created_time"}, "mooncake_session"},
+    Sign{{"session_id", "input_tokens", "delay_ms"}, "mooncake_session"},
+    Sign{{"session_id", "input_tokens", "delay"}, "mooncake_session"},
+    Sign{{"session_id", "text_input"}, "mooncake_session"},
     Sign{{"session_id", "message_mode"}, "mooncake_session"},
     Sign{{"session_id", "messages", "timestamp"}, "mooncake_session"},
     Sign{{"session_id", "turns"}, "dag_jsonl"},

@@ -36,7 +36,9 @@ struct RowJob {
     double delay_s = 0;         ///< pause before it, from the end of the turns that it waits for
     double tool_s = 0;          ///< time of tools before it, in addition to `delay_s`
     bool states_pause = false;  ///< whether its format states its pause, so that its time is none
-    bool background = false;    ///< whether nobody waits for its agent
+    /// Whether it starts at its time, and waits for no turn before it in its conversation.
+    bool starts_at_time = false;
+    bool background = false;  ///< whether nobody waits for its agent
 
     bool operator==(const RowJob&) const = default;
 };

@@ -30,13 +30,12 @@ std::optional<double> number_of(const dom::element& value) {
 /// Reads a string or a whole number; returns false if the value is neither.
 bool read_name(const dom::element& value, std::string& name) {
     std::string_view text;
-    std::int64_t number = 0;
     if (!value.get(text)) {
         name = text;
         return true;
     }
-    if (value.get(number)) return false;
-    name = fmt::format("{}", number);
+    if (!value.is_int64() && !value.is_uint64()) return false;
+    name = simdjson::minify(value);
     return true;
 }
 

@@ -199,16 +199,17 @@ Row read_agentic_row(std::string_view text, const TraceOptions& options, const R
     Row row = trace_row_of(object, options, false, place);
     row.conversation = name_in(object, "session_id", place);
     row.job.id = name_in(object, "request_id", place);
-    if (row.conversation.empty()) place.refuse("\"session_id\" is missing");
     if (row.job.id.empty()) place.refuse("\"request_id\" is missing");
+    if (row.conversation.empty()) row.conversation = fmt::format("request {}", row.job.id);
     row.job.after = names_in(object, "wait_for", place);
     read_delay(object, row, place);
+    row.job.starts_at_time = row.job.after.empty() && row.at_s;
     row.unknown_fields = unknown_fields_in(object, true, kAgenticFields);
     row.job.tool_s = milliseconds_in(object, "tool_wait_ms", place);
     return row;
 }
 
-/// Returns a session's row whose prompt is stated as messages or as a text.
+/// Returns a session's row whose prompt is stated as messages or as a text, which is the user's new message.
 Row session_texts_of(const simdjson::dom::element& object, const TraceOptions& options,
                      const RowPlace& place) {
     Row row;
@@ -223,7 +224,7 @@ Row session_texts_of(const simdjson::dom::element& object, const TraceOptions& o
     const std::string mode = text_in(object, "message_mode", place);
     if (!mode.empty() && mode != "history" && mode != "delta")
         place.refuse(fmt::format("\"message_mode\" is '{}'; known are history and delta", mode));
-    row.whole_prompt = mode != "delta";
+    row.whole_prompt = mode.empty() ? text.empty() : mode == "history";
     row.body = object_in(object, "extra", place);
     const std::string tools = json_in(object, "tools");
     if (!tools.empty()) add_fields(row.body, "\"tools\":" + tools);

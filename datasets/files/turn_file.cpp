@@ -19,6 +19,16 @@ void leave_out_without_tokens(Row& turn) {
         turn.unusable = "for they have 0 tokens, as failed requests of a trace do";
 }
 
+/// Refuses a prompt that has more blocks than fit into it; one more than it needs is accepted.
+void refuse_surplus_blocks(const Row& turn, std::int64_t block, const RowPlace& place) {
+    if (!turn.unusable.empty() || turn.prompt || turn.blocks.empty() || !turn.input_tokens) return;
+    if (turn.block_tokens > 0) block = turn.block_tokens;
+    const std::int64_t needed = (*turn.input_tokens + block - 1) / block;
+    if (static_cast<std::int64_t>(turn.blocks.size()) > needed + 1)
+        place.refuse(fmt::format("{} hash ids of {} tokens do not fit a prompt of {} tokens",
+                                 turn.blocks.size(), block, *turn.input_tokens));
+}
+
 }  // namespace
 
 std::optional<Row> RowReader::read(std::string_view text, const RowPlace& place) {
@@ -30,6 +40,8 @@ std::optional<Row> RowReader::read(std::string_view text, const RowPlace& place)
     leave_out_without_tokens(row);
     for (Row& turn : row.further)
         if (!turn.conversation.empty()) leave_out_without_tokens(turn);
+    refuse_surplus_blocks(row, format_.block_tokens, place);
+    for (const Row& turn : row.further) refuse_surplus_blocks(turn, format_.block_tokens, place);
     notes_.add(row, place);
     if (format_.follow) notes_.add_remarks(format_.follow(row), place);
     return row;

@@ -110,10 +110,15 @@ class MlperfOrder {
             remarks.emplace_back("have a \"turn\" that does not follow the one before by 1");
         now.number = row.stated_number.value_or(now.number + 1);
         const Messages& messages = std::get<Messages>(*row.prompt);
+        const bool is_answered = std::exchange(now.is_answered, row.is_reply);
         if (row.is_reply) {
             now.open_calls = calls_of(messages.front().fields);
             return remarks;
         }
+        if (!is_answered)
+            remarks.emplace_back(
+                "follow a row without an answer of the assistant's between them, which a run with recorded "
+                "answers refuses");
         bool has_unknown = false;
         const bool any_results = messages.back().role == "tool";
         for (const Message& message : messages)
@@ -129,6 +134,7 @@ class MlperfOrder {
   private:
     struct Conversation {
         std::int64_t number = 0;
+        bool is_answered = true;  ///< whether a row of the user's or of tools may follow
         std::set<std::string> open_calls =
             {};  ///< calls without a result, by the field of the message with it
     };

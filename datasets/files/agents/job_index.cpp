@@ -48,7 +48,7 @@ struct JobIndex::Item {
     bool whole_prompt = false;
     bool left_out = false;
     std::size_t line = 0;
-    std::optional<double> at_s = {};  ///< if it starts its agent and waits for no turn
+    std::optional<double> at_s = {};  ///< if it waits for no turn, nor for one before it in its agent
     RowJob job = {};
 };
 
@@ -74,9 +74,15 @@ struct JobIndex::Draft {
         const auto found = agents.find(name);
         return found == agents.end() ? nullptr : &found->second;
     }
-    /// Adds an item, which must be later in the file than the others.
+    /// Adds an item, which must be later in the file than the others. If it starts at its time, it begins a
+    /// new agent, which has the name from then on.
     void add(Item item, const std::string& agent_name) {
         const auto at = static_cast<std::uint32_t>(items.size());
+        if (item.job.starts_at_time && agents.contains(agent_name)) {
+            auto ended = agents.extract(agent_name);
+            ended.key() += fmt::format("\n{}", at);
+            agents.insert(std::move(ended));
+        }
         Agent& agent =
             agents.try_emplace(agent_name, Agent{static_cast<std::uint32_t>(agents.size()), at, at})
                 .first->second;
@@ -148,7 +154,8 @@ bool JobIndex::add_turn(const Row& turn, TurnPlace at, bool with_replies, const 
     const bool left_out = !turn.unusable.empty();
     if (!left_out) check_turn(turn, draft, with_replies, place);
     has_jobs_ = has_jobs_ || !job.name.empty() || job.delay_s > 0 || job.tool_s > 0;
-    const bool is_root = draft.agent_named(turn.conversation) == nullptr && job.after.empty();
+    const bool is_root =
+        job.starts_at_time || (draft.agent_named(turn.conversation) == nullptr && job.after.empty());
     draft.add({.at = at,
                .whole_prompt = turn.whole_prompt || !turn.prompt,
                .left_out = left_out,
@@ -181,7 +188,7 @@ void JobIndex::read_time(const Row& turn, const Draft& draft, bool begins, RowJo
         return;
     }
     const auto before = draft.agents.find(turn.conversation);
-    if (before == draft.agents.end() || job.states_pause || !job.after.empty()) return;
+    if (before == draft.agents.end() || job.states_pause || job.starts_at_time || !job.after.empty()) return;
     const auto earlier = before->second.at_s;
     if (!earlier)
         place.refuse(

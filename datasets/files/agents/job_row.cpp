@@ -26,7 +26,7 @@ double pause_in(const dom::element& object, std::string_view key, const RowPlace
 }  // namespace
 
 void read_job_fields(const dom::element& object, Row& row, const RowPlace& place) {
-    row.conversation = text_in(object, "conversation", place);
+    row.conversation = name_in(object, "conversation", place);
     row.job.name = name_in(object, "job", place);
     // Rows of other programs have an "id" too, which says nothing without a job.
     if (!row.job.name.empty() || !row.conversation.empty()) row.job.id = name_in(object, "id", place);

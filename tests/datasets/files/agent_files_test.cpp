@@ -477,6 +477,71 @@ TEST(AgentFiles, RequestsThatWaitForNoneStartAtTheirTimesAndTheOthersMayHaveNone
                 HasSubstr(":2: \"request_id\" '1' is that of an earlier turn too (line 1)"));
 }
 
+TEST(AgentFiles, RequestsThatWaitForNoneStartAtTheirTimesAlsoLaterInTheirSession) {
+    const Opened file(
+        trace_row(R"("request_id": "1", "session_id": "a", "wait_for": [], "timestamp": 5000)") +
+        trace_row(R"("request_id": "2", "session_id": "a", "wait_for": [], "timestamp": 14000, "delay": 0)") +
+        trace_row(R"("request_id": "3", "session_id": "a", "wait_for": [], "timestamp": 66000)") +
+        trace_row(R"("request_id": "4", "session_id": "a", "wait_for": ["2"], "timestamp": 70000)"));
+    ASSERT_EQ(file.file.jobs().size(), 1U);
+    const auto& turns = file.file.jobs().graph(0)->turns;
+    ASSERT_EQ(turns.size(), 4U);
+    EXPECT_EQ(turns[1].delay, milliseconds(9000));
+    EXPECT_THAT(turns[1].after, IsEmpty());
+    EXPECT_EQ(turns[2].delay, milliseconds(61000));
+    EXPECT_THAT(turns[2].after, IsEmpty());
+    EXPECT_THAT(turns[3].after, ElementsAre(1U, 2U)) << "the row that it names, and the one before it";
+    EXPECT_THAT(file.file.notes(), IsEmpty());
+}
+
+TEST(AgentFiles, RequestsWithoutASessionAreSessionsOfTheirOwn) {
+    const Opened file(trace_row(R"("request_id": "1", "wait_for": [], "timestamp": 5000)") +
+                      trace_row(R"("request_id": "2", "wait_for": ["1"], "delay": 40)") +
+                      trace_row(R"("request_id": 18446744073709551615, "wait_for": [], "timestamp": 6000)"));
+    ASSERT_EQ(file.file.jobs().size(), 2U);
+    const auto& turns = file.file.jobs().graph(0)->turns;
+    ASSERT_EQ(turns.size(), 2U);
+    EXPECT_EQ(turns[1].agent, 1U);
+    EXPECT_EQ(turns[1].delay, milliseconds(40));
+}
+
+TEST(AgentFiles, SessionsWithDynamosNamesOrTextsAreRecognised) {
+    for (const std::string_view row :
+         {R"({"session_id": "a", "input_tokens": 9, "output_tokens": 4, "created_time": 5})",
+          R"({"session_id": "a", "input_tokens": 9, "output_tokens": 4, "delay_ms": 5})",
+          R"({"session_id": "a", "input_tokens": 9, "output_tokens": 4, "delay": 5})",
+          R"({"session_id": "a", "text_input": "x", "output_length": 4})"})
+        EXPECT_EQ(Opened(row).dataset.name, "mooncake_session") << row;
+}
+
+TEST(AgentFiles, ATextOfASessionIsTheNewMessageAfterItsHistory) {
+    const Opened texts(R"({"session_id": "a", "text_input": "x"})"
+                       "\n"
+                       R"({"session_id": "a", "text_input": "y"})"
+                       "\n"
+                       R"({"session_id": "a", "text_input": "z", "message_mode": "history"})");
+    const auto graph = texts.file.jobs().graph(0);
+    EXPECT_EQ(graph->turns[1].history, 0U);
+    EXPECT_EQ(graph->turns[2].history, std::nullopt) << "the row says that it has the history";
+    const std::string message = R"("messages": [{"role": "user", "content": "x"}])";
+    const Opened messages(
+        fmt::format("{{\"session_id\": \"a\", \"timestamp\": 0, {0}}}\n"
+                    "{{\"session_id\": \"a\", \"timestamp\": 0, {0}}}",
+                    message));
+    EXPECT_EQ(messages.file.jobs().graph(0)->turns[1].history, std::nullopt);
+}
+
+TEST(AgentFiles, MoreHashIdsThanAPromptHasBlocksAreRefused) {
+    constexpr std::string_view kTurn =
+        R"({{"conversation": 7, "id": 18446744073709551615, "input_tokens": 64, "output_tokens": 4, "block_tokens": 64, "hash_ids": [{}]}})";
+    EXPECT_EQ(refusal(fmt::format(kTurn, "1, 2"), "turns"), "accepted");
+    EXPECT_THAT(refusal(fmt::format(kTurn, "1, 2, 3"), "turns"),
+                HasSubstr(":1: 3 hash ids of 64 tokens do not fit a prompt of 64 tokens"));
+    std::string weka = weka_job(1.5);
+    weka.replace(weka.find("[1, 2]"), 6, "[1, 2, 3, 4]");
+    EXPECT_THAT(refusal(weka), HasSubstr("4 hash ids of 64 tokens do not fit a prompt of 128 tokens"));
+}
+
 TEST(AgentFiles, FieldsThatScheduleAndAreNotReadAreRefusedOrNamed) {
     const std::string header =
         R"({"schema": "dynamo.agentic_mooncake", "version": 2, "block_size": 64, "source": {}})";
@@ -582,6 +647,8 @@ TEST(AgentFiles, RowsThatBreakMlperfsRulesAreTold) {
     EXPECT_THAT(notes_of(row(1, user) + row(1, answer) + row(2, user)),
                 ElementsAre(HasSubstr("1 of 3 rows have a \"turn\" that does not follow")));
     EXPECT_THAT(notes_of(begin + row(3, user)), ElementsAre(HasSubstr("follow an answer that calls tools")));
+    EXPECT_THAT(notes_of(row(1, user) + row(2, user)),
+                ElementsAre(HasSubstr("1 of 2 rows follow a row without an answer of the assistant's")));
     EXPECT_THAT(notes_of(begin + row(3, results({"x"}))), ElementsAre(HasSubstr("lack results of calls")));
     EXPECT_THAT(notes_of(begin + row(3, results({"x", "y", "z"}))),
                 ElementsAre(HasSubstr("results of tools that no call before them asked for")));
