@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -287,6 +288,34 @@ CacheVerdict verdict_on_cached(const CacheLevel& level, const std::string& sourc
         evidence};
 }
 
+/// Returns whether all warm and primed requests of a length found equally many tokens, and more than half of
+/// those that repeat: as many as whole blocks hold.
+bool found_whole_blocks(std::span<const CacheSample> samples) {
+    std::map<std::int64_t, std::int64_t> found;  // by the length of the prefix
+    for (const CacheSample& sample : samples) {
+        if (!counts(sample) || (sample.arm != "warm" && sample.arm != "primed")) continue;
+        const std::int64_t cached = sample.cached_tokens.value_or(0);
+        if (cached <= sample.head || 2 * cached <= sample.head + sample.repeated) return false;
+        if (found.try_emplace(sample.prefix, cached).first->second != cached) return false;
+    }
+    return !found.empty();
+}
+
+/// The verdict if nothing was found, which tells nothing of prefixes that may be shorter than one block.
+CacheVerdict verdict_off(const CacheLevel& level, const std::string& engine, const std::string& evidence) {
+    constexpr std::int64_t kLargestBlock = 256;  // tokens
+    const CacheArm* const warm = find(level, "warm");
+    if (warm != nullptr && warm->prefix <= kLargestBlock)
+        return {"unknown",
+                fmt::format("No conclusion is possible: nothing was read from a prefix cache, and it holds "
+                            "whole blocks, which may be longer than the prefixes of {} tokens. Use longer "
+                            "prefixes (--prefix).",
+                            warm->prefix),
+                evidence};
+    return {"off", fmt::format("Nothing is read from a prefix cache: {}.", how_to_switch_on(engine)),
+            evidence};
+}
+
 /// The verdict on the cache's effect, by the cached tokens in `usage`.
 CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSample> samples,
                                const std::string& engine) {
@@ -299,9 +328,10 @@ CacheVerdict verdict_by_tokens(const CacheLevel& level, std::span<const CacheSam
                     percent(warm), with_slot, percent(primed), times_text(level, "warm"));
     if (warm >= kNearlyAll && primed >= kNearlyAll)
         return verdict_on_cached(level, "the usage of the answers", evidence);
-    if (warm < kNearlyNone && primed < kNearlyNone)
-        return {"off", fmt::format("Nothing is read from a prefix cache: {}.", how_to_switch_on(engine)),
-                evidence};
+    if (found_whole_blocks(samples))
+        return verdict_on_cached(level, "the usage of the answers",
+                                 evidence + "; every request found the whole blocks of its prefix");
+    if (warm < kNearlyNone && primed < kNearlyNone) return verdict_off(level, engine, evidence);
     if (primed >= kNearlyAll)
         return {"thrashing",
                 "A prefix is found right after it was sent and is gone by the next round: the cache is too "
@@ -358,9 +388,7 @@ CacheVerdict verdict_by_counters(const CacheLevel& level, const std::string& eng
             "requests.",
             evidence};
     if (share >= kNearlyAll) return verdict_on_cached(level, "the server's counters", evidence);
-    if (share < kNearlyNone)
-        return {"off", fmt::format("Nothing is read from a prefix cache: {}.", how_to_switch_on(engine)),
-                evidence};
+    if (share < kNearlyNone) return verdict_off(level, engine, evidence);
     return {"partly", "Only some requests find their prefix.", evidence};
 }
 

@@ -69,8 +69,8 @@ std::string working_set_sentence(const WorkingSet& set) {
     std::string text =
         fmt::format("The cache holds {} prefix{} of {} tokens that {} used in turn", set.held,
                     set.held == 1 ? "" : "es", set.prefix_tokens, set.held == 1 ? "is" : "are");
-    text += set.lost ? fmt::format(", and not {}: about {} tokens.", *set.lost,
-                                   set.held * static_cast<std::uint64_t>(set.request_tokens))
+    text += set.lost ? fmt::format(", and not {}: at least {} tokens of prefixes.", *set.lost,
+                                   set.held * static_cast<std::uint64_t>(set.prefix_tokens))
                      : std::string(", the most that were tried.");
     return text;
 }

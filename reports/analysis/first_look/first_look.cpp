@@ -37,7 +37,7 @@ std::string one_person(const FirstLook& look) {
     if (!first.first_token_s || !first.generation_tok_per_s)
         return "The server gave no streamed answer from which a speed follows.";
     const double whole_s =
-        *first.first_token_s + static_cast<double>(first.answer_tokens) / *first.generation_tok_per_s;
+        *first.first_token_s + static_cast<double>(first.answer_tokens - 1) / *first.generation_tok_per_s;
     return fmt::format(
         "After a question of {} tokens the first word comes in {}, then {} tokens per second, which is {}. "
         "An answer of {} tokens takes {}.",

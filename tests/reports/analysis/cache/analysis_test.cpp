@@ -173,6 +173,38 @@ TEST(CacheVerdicts, say_that_it_is_off) {
     EXPECT_THAT(codes_of(experiment(nothing, false), "vllm", 0.0), ::testing::ElementsAre("off"));
 }
 
+/// An experiment with prefixes of one length only.
+std::vector<CacheSample> of_length(std::int64_t prefix, const Cache& cache) {
+    std::vector<CacheSample> samples = experiment(cache);
+    std::erase_if(samples, [&](const CacheSample& sample) {
+        return sample.prefix != prefix || sample.arm == "repeat" || sample.arm == "varied";
+    });
+    return samples;
+}
+
+TEST(CacheVerdicts, say_that_it_works_if_every_request_finds_the_whole_blocks_of_its_prefix) {
+    const auto large_blocks = [](const CacheSample& sample, std::size_t) {
+        return sample.repeated / 160 * 160;  // 160 of 256, which is less than 80 %
+    };
+    const auto samples = of_length(256, large_blocks);
+    EXPECT_EQ(codes_of(samples).front(), "works");
+    const CacheLevel level = level_of(samples, 1, std::nullopt, std::nullopt);
+    EXPECT_THAT(verdicts_of(level, samples, "vllm").front().evidence, HasSubstr("whole blocks"));
+    const auto first_tokens = [](const CacheSample& sample, std::size_t) {
+        return std::min<std::int64_t>(sample.repeated, 16);
+    };
+    EXPECT_EQ(codes_of(of_length(4096, first_tokens)).front(), "off") << "much less than the whole blocks";
+}
+
+TEST(CacheVerdicts, ask_for_longer_prefixes_if_one_block_may_be_longer) {
+    const auto samples = of_length(256, nothing);
+    EXPECT_EQ(codes_of(samples).front(), "unknown");
+    const CacheLevel level = level_of(samples, 1, std::nullopt, std::nullopt);
+    EXPECT_THAT(verdicts_of(level, samples, "vllm").front().text,
+                HasSubstr("Use longer prefixes (--prefix)"));
+    EXPECT_EQ(codes_of(of_length(1024, nothing)).front(), "off");
+}
+
 TEST(CacheVerdicts, say_what_requests_found_that_were_sent_to_a_slot) {
     const auto by_slot = [](const CacheSample& sample, std::size_t index) {
         return index / 3 % 2 == 0 ? sample.repeated : std::int64_t{0};

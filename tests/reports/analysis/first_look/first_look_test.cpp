@@ -103,6 +103,13 @@ TEST(FirstLook, TheAccountSaysEveryPartInLinesOfTheWidth) {
     for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80u) << line;
 }
 
+TEST(FirstLook, TheFirstTokenOfAnAnswerIsInItsTimeToFirstToken) {
+    FirstLook look = sample();
+    look.depths.front().answer_tokens = 9;
+    EXPECT_NE(first_look_text(look).find("9 tokens takes 500 ms"), std::string::npos)
+        << first_look_text(look);
+}
+
 TEST(FirstLook, TheAccountSaysWhatIsMissing) {
     FirstLook look = sample();
     look.memory = {};
