@@ -183,14 +183,15 @@ std::vector<TargetScope> targets_of(std::vector<Scope> scopes, const std::vector
 }
 
 /// Returns the sums of tokens over all requests of the run, including warm-up; nothing if it is unknown how
-/// many tokens the server processed for one of them.
-std::map<std::string, double> asked_of_server(const RequestTable& records) {
+/// many tokens the server processed for one of them until `read`, when its counters were read last. They are
+/// not read after the last answer if the run was killed.
+std::map<std::string, double> asked_of_server(const RequestTable& records, TimePoint read) {
     double output = 0;
     double prompt = 0;
     double count = 0;
     bool prompts_known = true;
     for (const RequestRecord& r : records) {
-        if (r.outcome != Outcome::ok) return {};
+        if (r.outcome != Outcome::ok || r.last_event.value_or(r.closed) > read) return {};
         output += static_cast<double>(output_tokens_of(r));
         prompt += static_cast<double>(r.usage.prompt.value_or(0));
         prompts_known = prompts_known && r.usage.prompt.has_value();
@@ -206,7 +207,9 @@ std::optional<ServerFigures> server_of(const Recorded& recorded, TimeSpan window
     auto server = server_figures(recorded.observed.server, window);
     if (!server) return server;
     // Other shards ask the same server, so that a shard does not know what was asked of it.
-    if (!recorded.begun.shard) server->asked = asked_of_server(recorded.observed.records);
+    const std::vector<ServerScrape>& scrapes = recorded.observed.server.scrapes;
+    if (!recorded.begun.shard && !scrapes.empty())
+        server->asked = asked_of_server(recorded.observed.records, scrapes.back().at);
     if (!knows(recorded.begun, Fact::output_tokens)) server->asked.erase("generation_tokens");
     if (!recorded.observed.server.scrapes.empty())
         server->config.insert(recorded.begun.server_config.begin(), recorded.begun.server_config.end());

@@ -241,6 +241,16 @@ TEST_F(UnknownFacts, that_hide_how_many_tokens_there_were_leave_no_energy_per_to
     }
 }
 
+TEST_F(UnknownFacts, are_the_servers_tokens_if_its_counters_were_not_read_after_the_last_answer) {
+    auto run = runs[0];
+    std::vector<ServerScrape>& scrapes = run.recorded.observed.server.scrapes;
+    scrapes.resize(1);
+    scrapes.front().at = run.recorded.observed.began + std::chrono::hours(1);
+    EXPECT_TRUE(run.result(judging).server->asked.contains("generation_tokens"));
+    scrapes.front().at = run.recorded.observed.began;
+    EXPECT_TRUE(run.result(judging).server->asked.empty()) << "as after kill -9";
+}
+
 TEST_F(UnknownFacts, make_no_length_no_rate_and_no_kind_of_answer_zero) {
     EXPECT_FALSE(without(runs[0], Fact::output_tokens).result(judging).workload.achieved_output_tokens);
     EXPECT_FALSE(without(runs[0], Fact::input_tokens).result(judging).workload.achieved_input_tokens);
