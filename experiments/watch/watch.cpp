@@ -85,10 +85,16 @@ std::map<std::string, DriftReference> drift_references(const LoadPlan& plan) {
     return references;
 }
 
+/// Returns the length of an interval, counted from 1; the last one ends with the watch.
+Duration length_of(const WatchPlan& plan, std::uint64_t number) {
+    const Duration before = static_cast<Duration::rep>(number - 1) * plan.every;
+    return plan.duration ? std::min(plan.every, *plan.duration - before) : plan.every;
+}
+
 /// Returns the plan of one interval; each has its own prompts and arrivals.
 LoadPlan interval_plan(const WatchPlan& plan, std::uint64_t number) {
     LoadPlan asked = plan.asked;
-    asked.stop = {.duration = plan.every, .rules = {"diverging=off"}};
+    asked.stop = {.duration = length_of(plan, number), .rules = {"diverging=off"}};
     asked.seed += number;
     return asked;
 }
@@ -117,7 +123,8 @@ void sleep_until(TimePoint until, const std::stop_token& stop) {
 struct WatchInterval {
     std::uint64_t number = 0;
     double begin_s = 0;
-    TimePoint end;  ///< as planned; its requests may end later
+    double length_s = 0;  ///< as planned
+    TimePoint end;        ///< as planned; its requests may end later
     Load load;
     KeepingSink kept = {};
     loadgen::Progress progress = {};
@@ -161,13 +168,14 @@ class Watch {
         load.server_age = from_seconds(begin_s);
         if (number_ == 1) warn_of_baseline(load, watcher);
         for (loadgen::ClassLoad& of : load.options.classes) {
-            of.arrivals = within(std::move(of.arrivals), plan_.every);
+            of.arrivals = within(std::move(of.arrivals), length_of(plan_, number_));
             of.limits.duration.reset();
         }
         auto interval = std::make_unique<WatchInterval>();
         interval->number = number_;
         interval->begin_s = begin_s;
-        interval->end = Clock::now() + plan_.every;
+        interval->length_s = seconds(length_of(plan_, number_));
+        interval->end = Clock::now() + length_of(plan_, number_);
         interval->load = std::move(load);
         const auto policy = target_.in_virtual_time() ? std::launch::deferred : std::launch::async;
         interval->recorded = std::async(policy, [this, &of = *interval, &interruption] {
@@ -237,7 +245,7 @@ class Watch {
     void tell(const RunResult& result, const std::vector<RequestRecord>& records,
               const WatchInterval& interval) {
         const double end_s =
-            std::min(now_s(), std::max(interval.begin_s + seconds(plan_.every), interval.ended_s.load()));
+            std::min(now_s(), std::max(interval.begin_s + interval.length_s, interval.ended_s.load()));
         // In virtual time the end lies in the future, because intervals are computed faster than they pass.
         const std::chrono::seconds ago(std::llround(seconds(Clock::now() - began_) - end_s));
         reports::WatchLine line{.interval = interval.number,

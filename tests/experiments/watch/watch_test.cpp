@@ -50,6 +50,13 @@ TEST_F(VirtualWatch, has_a_line_per_interval_and_counts_over_all_of_them) {
     EXPECT_EQ(ends.size(), 10U) << "each interval ends a minute after the one before";
 }
 
+TEST_F(VirtualWatch, ends_its_last_interval_with_its_duration) {
+    const auto states = watched(probes(), 90s);
+    ASSERT_EQ(states.size(), 2U);
+    EXPECT_EQ(states.back().line.begin_s, 60);
+    EXPECT_EQ(states.back().line.end_s, 90);
+}
+
 TEST_F(VirtualWatch, has_other_arrivals_in_every_interval) {
     const auto states = watched(probes(), 5min);
     std::set<double> latencies;
