@@ -467,9 +467,15 @@ std::optional<Reason> divergence_of(const RunResult& run, const ValidityOptions&
                     number_text(run.stop->at_s), run.counts.requests + run.counts.cancelled, run.stop->text)};
 }
 
+/// Returns whether the run is a shard to which no request of the load falls.
+bool has_no_part(const RunResult& run, const ValidityOptions& options) {
+    return !options.part.empty() && !run.partial && run.counts.requests == 0 && run.counts.cancelled == 0;
+}
+
 /// Returns a reason if there is nothing to judge, or if the run was not steady.
-std::optional<Reason> substance_of(const RunResult& run, const ValidityOptions&) {
+std::optional<Reason> substance_of(const RunResult& run, const ValidityOptions& options) {
     if (run.reported && run.counts.failed == 0) return std::nullopt;
+    if (has_no_part(run, options)) return std::nullopt;
     if (run.counts.requests == 0)
         return Reason{Verdict::invalid, "no_requests", "no request came to its end"};
     if (run.counts.failed == run.counts.requests)
@@ -510,8 +516,12 @@ std::optional<Reason> interruption_of(const RunResult& run, const ValidityOption
 }
 
 /// Returns a reason if the run is a part of a divided load.
-std::optional<Reason> part_of(const RunResult&, const ValidityOptions& options) {
+std::optional<Reason> part_of(const RunResult& run, const ValidityOptions& options) {
     if (options.part.empty()) return std::nullopt;
+    if (has_no_part(run, options))
+        return Reason{Verdict::warn, "shard",
+                      fmt::format("no request of the load falls to shard {}: it has no part of the load",
+                                  options.part)};
     return Reason{Verdict::warn, "shard",
                   fmt::format("these are the requests of shard {} alone, while other processes loaded the "
                               "server too; `paretoken merge` joins the shards",

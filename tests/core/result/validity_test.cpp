@@ -504,6 +504,10 @@ TEST(Validity, energy_that_differs_from_the_drivers_counter_is_said) {
 TEST(Validity, no_request_no_steady_state_and_an_interruption_are_said) {
     EXPECT_EQ(validity_of(RunResult{}).verdict, Verdict::invalid);
     EXPECT_EQ(checks_of(validity_of(RunResult{})), std::vector<std::string>{"no_requests"});
+    const Validity shard = validity_of(RunResult{}, {.part = "3/4"});
+    EXPECT_EQ(shard.verdict, Verdict::warn);
+    EXPECT_EQ(checks_of(shard), std::vector<std::string>{"shard"});
+    EXPECT_NE(shard.reasons.front().text.find("no part"), std::string::npos);
     auto run = clean_run();
     run.partial = true;
     run.window.steady = false;
