@@ -30,11 +30,14 @@ struct MergeCommand {
     Presentation shown;
 };
 
-/// Returns the runs in the given directories, each once.
+/// Returns the runs in the given directories, each once. Of a run that shards with a rendezvous made without
+/// one of them, these are the parts that it keeps.
 std::vector<fs::path> runs_in(const std::vector<std::string>& paths) {
     std::vector<fs::path> runs;
-    for (const std::string& path : paths)
-        for (fs::path& run : reports::find_run_directories(path)) {
+    for (const std::string& path : paths) {
+        const fs::path parts = fs::path(path) / experiments::kShardsName;
+        for (fs::path& run :
+             reports::find_run_directories(fs::is_directory(parts) ? parts : fs::path(path))) {
             const bool known =
                 std::ranges::any_of(runs, [&](const fs::path& other) { return fs::equivalent(run, other); });
             if (known)
@@ -42,6 +45,7 @@ std::vector<fs::path> runs_in(const std::vector<std::string>& paths) {
                     fmt::format("{} is given twice; give each shard of the load once", run.string()));
             runs.push_back(std::move(run));
         }
+    }
     return runs;
 }
 

@@ -37,9 +37,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kShardsName =
-    "shards";  ///< directory of the parts of a load until they are joined
-
 /// Ends a load when the server that was started for it has ended, or when the outer interruption requests it.
 class WhileServed {
   public:

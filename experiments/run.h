@@ -2,6 +2,7 @@
 // One run: makes a load for a target and writes a run directory.
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result/result.h"
@@ -14,6 +15,9 @@ namespace paretoken::experiments {
 
 struct Session;
 class Target;
+
+/// The directory in a run's where the parts of a load are until they are joined.
+inline constexpr std::string_view kShardsName = "shards";
 
 struct Measured {
     RunResult result;

@@ -79,8 +79,13 @@ std::string missing_of(std::span<const RecordedPart> parts) {
         if (!given[number]) missing.push_back(number);
     if (missing.empty()) return "";
     const bool one = missing.size() == 1;
-    return fmt::format("{} of {} {} missing: the requests of {} are not in this result", shards_text(missing),
-                       count, one ? "is" : "are", one ? "it" : "them");
+    return fmt::format(
+        "{} of {} {} missing: the requests of {} are not in this result; what was recorded of {} is on {} in "
+        "OUT-shard-{}, if OUT is the output directory, and `paretoken merge OUT OUT-shard-{} --out WHOLE` "
+        "joins it",
+        shards_text(missing), count, one ? "is" : "are", one ? "it" : "them", one ? "it" : "them",
+        one ? "its host" : "their hosts", one ? fmt::format("{}", missing.front()) : "I",
+        one ? fmt::format("{}", missing.front()) : "I");
 }
 
 void refuse_common_requests(std::span<const RecordedPart> parts) {
