@@ -223,8 +223,9 @@ class Watch {
   private:
     /// Returns the time since the start. In virtual time each interval takes its planned length.
     double now_s() const {
-        return target_.in_virtual_time() ? static_cast<double>(number_) * seconds(plan_.every)
-                                         : seconds(Clock::now() - began_);
+        if (!target_.in_virtual_time()) return seconds(Clock::now() - began_);
+        const Duration passed = static_cast<Duration::rep>(number_) * plan_.every;
+        return seconds(plan_.duration ? std::min(passed, *plan_.duration) : passed);
     }
 
     void warn_of_baseline(const Load& load, Watcher& watcher) const {
