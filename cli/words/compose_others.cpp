@@ -272,13 +272,12 @@ void compose_evalscope(const Composing& now) {
                       with_json_field(parts.value("extra_body"), field, nlohmann::json(texts).dump()));
 }
 
-/// "num_tokens=200,max_tokens=220,min_tokens=180,variance=10" as a length.
+/// "num_tokens=200,max_tokens=220,min_tokens=180,variance=10" as a length. The tool draws lengths with its
+/// "variance" as the standard deviation.
 std::string benchmarker_length(const std::string& options) {
     Fields fields(group_of(options).value_or(Group{}));
-    const std::string variance = fields.value("variance");
-    return length_of(fields.value("num_tokens"),
-                     variance.empty() ? "" : text_of_number(std::sqrt(number("variance", variance))),
-                     fields.value("min_tokens"), fields.value("max_tokens"));
+    return length_of(fields.value("num_tokens"), fields.value("variance"), fields.value("min_tokens"),
+                     fields.value("max_tokens"));
 }
 
 void compose_benchmarker(const Composing& now) {

@@ -139,12 +139,17 @@ void compose_pairs(const Composing& now) {
         now.note("--sequence-distribution: the pairs keep their means; their deviations are left out");
 }
 
-/// What InferenceX's run_benchmark_serving sets by itself. Its lengths are drawn as SGLang's are.
+/// InferenceX draws lengths as SGLang does, although its program is a copy of vLLM's.
+void take_ratio_of_inferencex(Parts& parts) {
+    if (const auto ratio = parts.take("range_ratio")) parts.set("sglang_ratio", *ratio);
+}
+
+/// What InferenceX's run_benchmark_serving sets by itself.
 void set_inferencex(const Composing& now) {
     Parts& parts = now.parts;
     parts.set("dataset", "random");
     parts.set("ignore_eos", "true");
-    if (const auto ratio = parts.take("range_ratio")) parts.set("sglang_ratio", *ratio);
+    take_ratio_of_inferencex(parts);
     if (const std::string slots = parts.value("concurrency"); !slots.empty())
         parts.set_if_absent("num_warmups", has_shell_variable(slots)
                                                ? fmt::format("$((2 * {}))", slots)  // the shell computes it
@@ -307,7 +312,8 @@ void set_text_dataset(const Composing& now, bool is_poem) {
 void set_dataset(const Composing& now, const std::string& name) {
     Parts& parts = now.parts;
     if (name == "custom" && now.is(Tool::sglang)) return;  // the format is recognised
-    if (name == "custom" && now.whole(Tool::vllm)) parts.set_if_absent("osl", "256");
+    if ((name == "custom" || name == "spec_bench") && now.whole(Tool::vllm))
+        parts.set_if_absent("osl", "256");
     if (has_shell_variable(name)) {
         if (!parts.has("isl")) return now.absent(fmt::format("dataset {}: {}", name, kValueNeeded));
         now.note(fmt::format("dataset {} is taken to be random, because the lengths are given", name));
@@ -458,6 +464,12 @@ void compose_requests(const Composing& now) {
         if (!parts.has("replay") && !parts.has("duration")) parts.set_if_absent("num_prompts", "all");
     }
     if (now.origin.form == Form::inferencex) set_inferencex(now);
+    for (const auto& [part, option] :
+         {std::pair{"inferencex_template", "--use-chat-template"}, std::pair{"inferencex_dsv4", "--dsv4"}})
+        if (parts.take(part)) {
+            now.out.unneeded.emplace_back(option);
+            take_ratio_of_inferencex(parts);
+        }
     compose_guidellm_data(now);
     compose_scenario(now);
     if (const auto rows = parts.take("wanted_rows"))

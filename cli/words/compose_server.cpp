@@ -97,8 +97,8 @@ void set_backend(const Composing& now, const Group& group) {
             if (value == "false") now.note(std::string(kStreams));
         } else if (key.starts_with("extras.body.") || key.starts_with("extra_body.")) {
             set_body_field(now, key.substr(key.find("body.") + 5), value);
-        } else if (key.starts_with("extras.headers.")) {
-            now.parts.add("header", fmt::format("{}: {}", key.substr(15), value));
+        } else if (key.starts_with("extras.headers.") || key.starts_with("headers.")) {
+            now.parts.add("header", fmt::format("{}: {}", key.substr(key.find("headers.") + 8), value));
         } else if (key == "server_history" || key == "tool_call_missing_behavior" ||
                    key == "multiturn_reasoning") {
             now.note(fmt::format("--backend {} is left out; conversations are sent whole in each turn", key));
@@ -212,6 +212,14 @@ void compose_routing(const Composing& now) {
     }
 }
 
+/// The version with which an address ends: "/v1", which the other tools keep before the path of --endpoint,
+/// and which our --endpoint replaces; empty if there is none.
+std::string version_of(std::string_view url) {
+    url = url.substr(0, url.find(','));
+    while (url.ends_with('/')) url.remove_suffix(1);
+    return url.ends_with("/v1") ? "/v1" : "";
+}
+
 }  // namespace
 
 void compose_server(const Composing& now) {
@@ -270,6 +278,9 @@ void compose_server(const Composing& now) {
     if (const std::string path = parts.value("endpoint");
         !path.empty() && !path.starts_with('/') && !path.starts_with('$'))
         parts.set("endpoint", "/" + path);
+    if (const std::string version = version_of(parts.value("url"));
+        parts.has("endpoint") && !parts.value("endpoint").starts_with(version + '/') && now.origin.tool)
+        parts.set("endpoint", version + parts.value("endpoint"));
     const std::string path = parts.value("endpoint");
     if (!path.empty() && !parts.has("endpoint_type")) {
         if (path.ends_with("/chat/completions"))

@@ -105,9 +105,11 @@ constexpr ForeignOption kOptions[] = {
     ForeignOption{"--disable-stream --non-streaming", "vllm,sglang", none, part, "unstreamed", true},
     ForeignOption{"--no-stream", "evalscope", none, part, "unstreamed"},
     ForeignOption{"--custom-skip-chat-template --skip-initial-test --no-stream --no-reranker --no-test-input "
-                  "--random-ids --tokenize-on-client --dsv4 "
-                  "--use-chat-template --save-request-time-breakdown",
+                  "--random-ids --tokenize-on-client --save-request-time-breakdown",
                   "vllm", none},
+    // Only InferenceX's copy of benchmark_serving.py has these two.
+    ForeignOption{"--use-chat-template", "vllm", none, part, "inferencex_template"},
+    ForeignOption{"--dsv4", "vllm", none, part, "inferencex_dsv4"},
     ForeignOption{"--download-path --download-timeout", "vllm"},
 
     // ---- the load
@@ -393,6 +395,8 @@ constexpr ForeignOption kOptions[] = {
     ForeignOption{"--scenario", "guidellm", one, absent, "`paretoken translate 'LINE'` reads these files"},
     ForeignOption{"-c --config -f", "guidellm,aiperf", one, absent,
                   "`paretoken translate 'LINE'` reads these files"},
+    ForeignOption{"--config", "vllm", one, absent,
+                  "the file is not read; write the options that it has on the line"},
     ForeignOption{"--override", "guidellm", many, part, "override"},
     ForeignOption{"--override-config", "aiperf", many, absent,
                   "options are given on the command line, or with --config FILE"},
@@ -670,6 +674,8 @@ constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"replay", "`--arrivals trace`"},
     {"time_scale", "`--arrivals trace:scale=2`"},
     {"sglang_ratio", "`--isl uniform:min=…,max=…`"},
+    {"inferencex_template", "not needed"},
+    {"inferencex_dsv4", "not needed"},
     {"prefix", "`--dataset shared_prefix:levels=…`"},
     {"context", "`--dataset multi_turn:first=…`"},
     {"suffix", "`--dataset shared_prefix:unique=…`"},

@@ -78,7 +78,10 @@ void set_stages(const Composing& now, const std::string& text, const std::string
     const auto differ = [](const Texts& texts) {
         return std::ranges::adjacent_find(texts, std::not_equal_to<>()) != texts.end();
     };
-    if (differ(durations) || differ(counts)) now.note("every level has the end of the first stage");
+    if (differ(durations))
+        now.note(fmt::format("every level lasts {} s, as the first stage does", durations.front()));
+    if (differ(counts))
+        now.note(fmt::format("every level sends {} requests, as the first stage does", counts.front()));
 }
 
 void set_data_of(const Composing& now, Fields& fields) {
@@ -165,11 +168,15 @@ Translation translated_inference_perf(const std::vector<std::string>& words) {
         parts.set("request_rate", "auto:" + count);
         out.several = true;
     }
+    if (const std::string time = fields.value("load.sweep.stage_duration"); !time.empty())
+        parts.set("duration", time + "s");
     for (const std::string& key : fields.unread()) {
         const std::string value = fields.value(key);
         if (key.starts_with("api.headers."))
             parts.add("header", fmt::format("{}: {}", key.substr(12), value));
-        else if (is_of_records(key) || value.empty() || key.starts_with("load.sweep."))
+        else if (key.starts_with("load.sweep."))
+            now.note(fmt::format("{} {} is left out: the rates of the levels are chosen here", key, value));
+        else if (is_of_records(key) || value.empty())
             out.unneeded.push_back("--" + key.substr(0, key.find('.', key.find('.') + 1)));
         else if (key == "load.lora_traffic_split")
             now.absent("load.lora_traffic_split: adapters are drawn by their shares: --model A=.5,B=.5");

@@ -265,7 +265,9 @@ class Reading {
         }
         if (!is_option(word)) {
             ++at_;
-            if (whole_ && (word == "..." || word == "…")) return;  // a document's sign for further options
+            if (whole_ && (word == "..." || word == "…"))  // a document's sign for further options
+                return out_.notes.push_back(
+                    fmt::format("{}: the options that it stands for are not known", word));
             if (whole_ && word.starts_with('$')) {
                 hides_options_ = true;
                 return out_.absent.push_back(

@@ -251,13 +251,25 @@ Words options_of_environment(Tool tool, const Words& before, const Words& line) 
     return options;
 }
 
+/// vLLM's short names of options of its server begin with one dash, as -t of other tools does.
+void write_out_server_options(Words& words) {
+    constexpr std::array kNames = {
+        std::pair{"-tp", "--tensor-parallel-size"}, std::pair{"-pp", "--pipeline-parallel-size"},
+        std::pair{"-dp", "--data-parallel-size"}, std::pair{"-ep", "--enable-expert-parallel"}};
+    for (std::string& word : words)
+        for (const auto& [name, full] : kNames)
+            if (word.substr(0, word.find('=')) == name) word.replace(0, std::string_view(name).size(), full);
+}
+
 /// `before` are the words before the program, and those of earlier commands.
 Translation translated_from(const Start& start, const Words& line, std::size_t begin, const Words& before) {
     const OwnOptions own = [](const std::string&) { return std::optional<Values>(); };
     const Words own_words(line.begin() + static_cast<std::ptrdiff_t>(begin + start.words.size()), line.end());
     Words words = options_of_environment(start.tool, before, own_words);
     words.insert(words.end(), own_words.begin(), own_words.end());
-    return composed(words, {.tool = start.tool, .whole = true, .form = start.form}, "run", own);
+    const Origin origin{.tool = start.tool, .whole = true, .form = start.form};
+    if (start.tool == Tool::vllm && origin.starts_server()) write_out_server_options(words);
+    return composed(words, origin, "run", own);
 }
 
 /// The values of the options of `vllm bench sweep`.

@@ -176,6 +176,60 @@ TEST(OtherTools, inferencex_calls_a_function_that_sets_most_options) {
                   "uniform:min=256,max=512 --ignore-eos --temperature 0 --out /w/r #"));
 }
 
+TEST(OtherTools, inferencexs_copy_of_vllms_program_draws_lengths_below_the_given_ones) {
+    const std::string line =
+        "python3 benchmark_serving.py --model M --backend vllm --dataset-name random --random-input-len 1000 "
+        "--random-output-len 10 --random-range-ratio 0.8 --num-prompts 9 ";
+    for (const char* const option : {"--use-chat-template", "--dsv4"}) {
+        const Translation one = translation_of_line(line + option);
+        EXPECT_THAT(shown_line(one), HasSubstr("--isl uniform:min=800,max=1000 --osl uniform:min=8,max=10"));
+        EXPECT_THAT(unneeded_text(one), HasSubstr(option));
+    }
+    EXPECT_THAT(answer(line), HasSubstr("--range-ratio 0.8"));
+}
+
+TEST(OtherTools, an_address_with_a_version_keeps_it_before_the_path) {
+    const std::string vllm = "vllm bench serve --backend openai-chat --model M --base-url ";
+    EXPECT_THAT(
+        answer(vllm + "http://h:1/v1 --endpoint /chat/completions"),
+        AllOf(HasSubstr("http://h:1/v1 --model M --endpoint-type chat"), Not(HasSubstr("--endpoint /"))));
+    EXPECT_THAT(answer(vllm + "http://h:1/v1/ --endpoint /x"), HasSubstr("--endpoint /v1/x"));
+    EXPECT_THAT(answer(vllm + "http://h:1/v1 --endpoint /v1/x"), HasSubstr("--endpoint /v1/x"));
+    EXPECT_THAT(answer(vllm + "http://h:1/llm --endpoint /x"), HasSubstr("--endpoint /x"));
+    EXPECT_THAT(answer("aiperf profile -m M --url http://h:1/v1 --endpoint /x --streaming"),
+                HasSubstr("--endpoint /v1/x"));
+}
+
+TEST(OtherTools, short_names_of_vllms_server_are_written_out) {
+    const std::string line =
+        answer("vllm bench throughput --model M --input-len 9 --output-len 9 -tp 2 -pp=4");
+    EXPECT_THAT(line, HasSubstr("--tensor-parallel-size 2 --pipeline-parallel-size=4"));
+}
+
+TEST(OtherTools, values_have_the_meaning_of_the_tool_that_reads_them) {
+    EXPECT_THAT(answer("inference-benchmarker --url http://h:1 --prompt-options num_tokens=200,variance=10"),
+                HasSubstr("--isl normal:mean=200,stddev=10"));
+    EXPECT_THAT(answer("vllm bench serve --model M --dataset-name spec_bench --dataset-path q.jsonl"),
+                HasSubstr("--osl 256"));
+    EXPECT_THAT(answer("guidellm benchmark --target http://h:1 --rate-type synchronous --backend-args "
+                       "'{\"headers\":{\"X-A\":\"b\"}}' --data prompt_tokens=6"),
+                HasSubstr("--header 'X-A: b'"));
+    EXPECT_THAT(refusal("vllm bench serve --model M --config f.yaml"), HasSubstr("the file is not read"));
+    EXPECT_THAT(answer("vllm bench serve --model M ..."), HasSubstr("...: the options that it stands for"));
+}
+
+TEST(OtherTools, the_sweep_of_inference_perf_keeps_the_time_of_its_stages) {
+    const std::string line = "inference-perf --server.base_url http://h:1 --server.model_name M ";
+    const Translation sweep = translation_of_line(
+        line + "--load.sweep '{\"type\":\"linear\",\"num_stages\":4,\"stage_duration\":30}'");
+    EXPECT_THAT(shown_line(sweep), HasSubstr("--request-rate auto:4 --duration 30s"));
+    EXPECT_THAT(fmt::format("{}", fmt::join(sweep.notes, "; ")),
+                HasSubstr("load.sweep.type linear is left out"));
+    EXPECT_THAT(unneeded_text(sweep), Not(HasSubstr("load.sweep")));
+    EXPECT_THAT(answer(line + "--load.stages '[{\"rate\":1,\"duration\":30},{\"rate\":2,\"duration\":60}]'"),
+                HasSubstr("every level lasts 30 s, as the first stage does"));
+}
+
 TEST(OtherTools, words_that_only_look_like_a_tool_are_none) {
     for (const char* const line :
          {"cp $selected_profile_file /logs/profile", "bench_serving:\n\ttrue", "mv $X profile"})
