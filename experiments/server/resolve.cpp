@@ -400,7 +400,9 @@ LoadPlan with_load(LoadPlan plan) {
             throw UsageError(
                 fmt::format("--class {}: a class needs a load: rate=, arrivals= or concurrency=", of.name));
         of.arrivals = arrivals_of(of);
-        if (loadgen::arrivals_of(*of.arrivals).at_once && !of.concurrency) {
+        // Before the rows of the dataset are counted, their number of slots is not known.
+        const bool waits_for_rows = of.request_rate && plan.stop.all_rows && !plan.stop.requests;
+        if (loadgen::arrivals_of(*of.arrivals).at_once && !of.concurrency && !waits_for_rows) {
             of.concurrency = slots_of(of, plan.stop);
             if (of.ramp_up.empty()) of.ramp_up = "0s";
         }

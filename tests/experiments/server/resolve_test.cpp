@@ -45,6 +45,8 @@ TEST(WithLoad, a_rate_makes_an_open_loop_and_a_cap_is_its_most_in_flight) {
 TEST(WithLoad, an_infinite_rate_is_all_at_once) {
     LoadPlan plan = plan_of({{"request_rate", {"inf"}}});
     EXPECT_THROW(with_load(plan), UsageError);
+    plan.stop.all_rows = true;
+    EXPECT_FALSE(loaded(plan).concurrency) << "the rows are not counted yet";
     plan.stop.requests = 40;
     EXPECT_EQ(loaded(plan).concurrency, 40U);
     EXPECT_EQ(loaded(plan).arrivals->name, "at_once");
