@@ -180,9 +180,12 @@ std::string lengths_of(const Workload& workload) {
     return text.empty() ? "" : labelled("tokens", printable(text));
 }
 
-std::string failures_of(const Counts& counts) {
+std::string failures_of(const RunResult& result) {
+    const Counts& counts = result.counts;
+    const bool tells_failures = !result.reported || result.reported->failed;
     std::string total = fmt::format("{} ended", grouped(counts.requests));
-    total += counts.failed == 0
+    total += !tells_failures ? ", how many failed is not known"
+             : counts.failed == 0
                  ? ", none failed"
                  : fmt::format(", {} failed ({} %)", grouped(counts.failed),
                                significant(100.0 * static_cast<double>(counts.failed) /
@@ -310,7 +313,7 @@ std::string reported_of(const RunResult& result) {
 std::string run_summary(const RunResult& result, const ConsoleStyle& style) {
     std::string text = head_of(result, style);
     text += result.reported ? reported_of(result) : throughput_of(result) + latency_of(result) + "\n";
-    if (!result.reported || result.reported->requests) text += failures_of(result.counts);
+    if (!result.reported || result.reported->requests) text += failures_of(result);
     text += jobs_of(result) + shards_of(result) + server_of(result);
     text += lengths_of(result.workload);
     text += window_of(result.window);

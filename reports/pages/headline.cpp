@@ -37,9 +37,11 @@ std::string line_of(std::string_view label, const std::string& text) {
     return lines;
 }
 
-std::string requests_text(const Counts& counts) {
+std::string requests_text(const RunResult& result) {
+    const Counts& counts = result.counts;
     const std::string requests =
         fmt::format("{} request{}", grouped(counts.requests), counts.requests == 1 ? "" : "s");
+    if (result.reported && !result.reported->failed) return requests + ", failures not known";
     if (counts.failed == 0) return requests + ", none failed";
     return fmt::format("{} of {} failed", grouped(counts.failed), requests);
 }
@@ -180,7 +182,7 @@ std::string verdict_line(const RunResult& result, const ConsoleStyle& style) {
         verdict == Verdict::invalid ? "INVALID" : std::string(paretoken::name_of(verdict));
     const Provenance& from = result.provenance;
     std::string text = fmt::format("{} · {} · {}", printable(from.model.empty() ? from.url : from.model, 28),
-                                   load_label_of(result), requests_text(result.counts));
+                                   load_label_of(result), requests_text(result));
     if (result.window.run_s > 0) text += fmt::format(" · {} s", significant(result.window.run_s));
     if (result.partial) text += has_lost_records(result) ? " · partial" : " · partial: interrupted";
     return fmt::format("{}  {}\n", coloured(name, verdict, style),

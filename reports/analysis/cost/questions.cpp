@@ -132,10 +132,10 @@ const std::vector<CostQuestion>& cost_questions() {
     // Name and help, inputs, formulas, words, refusals.
     // clang-format off
     static const std::vector<CostQuestion> rows = {
-        {"per-million", "Price of a million tokens from a price per hour",
-         {kUsdPerHour, kRate},
+        {"per-million", "Price of a million output tokens from a price per hour",
+         {kUsdPerHour, {"tokens_per_s", "Output tokens per second of the whole deployment", positive}},
          {{"usd_per_m", "usd_per_h / 3600 * 1e6 / tokens_per_s"}},
-         {{"", "${usd_per_m:4} per million tokens"}}},
+         {{"", "${usd_per_m:4} per million output tokens"}}},
         {"break-even", "Tokens per second at which a million tokens costs a given price",
          {kUsdPerHour, {"target_usd_per_m", "Dollars per million tokens to reach", positive}},
          {{"rate", "usd_per_h / 3600 * 1e6 / target_usd_per_m"}},

@@ -306,7 +306,9 @@ std::string latency_reason(std::span<const GateRow> rows, const GateInput& input
 std::string latency_predicates(std::span<const GateRow> rows) {
     const Found ttft = ttft_of(rows);
     const Found itl = itl_of(rows);
+    const auto is_within = [](Found found) { return found == Found::not_worse || found == Found::slightly; };
     if (ttft == Found::not_worse && itl == Found::not_worse) return "neither TTFT nor ITL is";
+    if (is_within(ttft) && is_within(itl)) return "neither TTFT nor ITL is beyond its tolerance";
     return fmt::format("TTFT {} and ITL {}", predicate(ttft), predicate(itl));
 }
 
@@ -358,9 +360,11 @@ std::string explained_reason(std::span<const GateRow> rows, const GateInput& inp
 }
 
 std::string other_reason(std::span<const GateRow> rows, const GateInput& input) {
-    if (failures_that_fail(rows) != nullptr)
-        return fmt::format("More requests fail than before ({}). The server's log may have the reasons.",
-                           failures_of(input.candidate));
+    if (failures_that_fail(rows) != nullptr) {
+        const std::string failures = failures_of(input.candidate);  // a summary tells only their number
+        return fmt::format("More requests fail than before{}. The server's log may have the reasons.",
+                           failures.empty() ? "" : fmt::format(" ({})", failures));
+    }
     if (worse(rows, "quality") || worse(rows, "repeated_answers") || worse(rows, "empty_answers"))
         return "The answers are worse, whatever their speed: compare the formats of weights and KV cache, "
                "the kernels, the chat template and the sampling. probe.jsonl and answers.jsonl in the runs "
@@ -449,8 +453,8 @@ std::string failed_headline(const GateReport& report) {
     else if (failed > 1)
         text += fmt::format("; {} other {} failed too", failed - 1, failed == 2 ? "metric" : "metrics");
     if (worst != nullptr)
-        text +=
-            fmt::format("; the worst of them is {}: {}", worst->title, amount_text(*worst, *worst->shift));
+        text += fmt::format("{} {}: {}", failed == 2 ? ":" : "; the worst of them is", worst->title,
+                            amount_text(*worst, *worst->shift));
     return fmt::format("{}.{} {}", text, better_text(report.rows), advice_on(report.rows));
 }
 
@@ -662,6 +666,12 @@ std::string headline_of(const GateReport& report) {
                             amount_text(*nearest, *nearest->shift),
                             nearest->points ? tolerance_text(*nearest)
                                             : fmt::format("{:.3g} %", percent_of(*nearest, nearest->limit)));
+    const auto is_of_summary = [](const GateRow& row) { return row.metric.starts_with("reported/"); };
+    const auto counts_failures = [](const GateRow& row) {
+        return quantity_named(row.metric).kind == GateKind::failures;
+    };
+    if (std::ranges::any_of(report.rows, is_of_summary) && std::ranges::none_of(report.rows, counts_failures))
+        return text + " Roll out if no more requests failed than before, which these metrics do not tell.";
     return text + " Roll out.";
 }
 

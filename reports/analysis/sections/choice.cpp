@@ -53,9 +53,10 @@ std::vector<Section> choice_sections(const ReportModel& model) {
     section.blocks.push_back({Paragraph{
         limited
             ? fmt::format(
-                  "The limits are {}. “Meets”: the run proves the limit at 99 % confidence. “Within”: its "
-                  "measured value keeps the limit, but there were too few requests to prove it. A run "
-                  "whose server did not keep up with the arrivals misses every limit.",
+                  "The limits are {}. Of each configuration, the table has the cheapest run that proves them "
+                  "at 99 % confidence, or else the cheapest whose measured values keep them with too few "
+                  "requests to prove it. A run whose server did not keep up with the arrivals misses every "
+                  "limit.",
                   fmt::join(choice.slos, " and "))
             : "No limit was given (--slo): these are the cheapest runs of each configuration."}});
     section.blocks.push_back({choice_table(model)});

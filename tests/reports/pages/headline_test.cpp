@@ -72,6 +72,14 @@ TEST(RunHeadline, counts_a_single_request_in_the_singular) {
     EXPECT_THAT(lines_of(run_headline(run, {}, "")).front(), HasSubstr(" · 1 request, none failed"));
 }
 
+TEST(RunHeadline, says_of_a_summary_without_failures_that_they_are_not_known) {
+    RunResult run = sample::run(16);
+    run.reported = Reported{.by = "SGLang bench", .requests = 600};
+    EXPECT_THAT(lines_of(run_headline(run, {}, "")).front(), HasSubstr("600 requests, failures not known"));
+    run.reported->failed = 0;
+    EXPECT_THAT(lines_of(run_headline(run, {}, "")).front(), HasSubstr("600 requests, none failed"));
+}
+
 TEST(RunHeadline, tells_failures_and_why_a_run_is_invalid_and_counts_what_is_left_out) {
     RunResult failing = sample::failing_run(32, .012, 8);
     std::string text = run_headline(failing, {}, "paretoken show d");

@@ -100,7 +100,11 @@ ForeignRun vllm_summary(const Json& result, const std::string& where) {
             "it has neither times of single requests nor a summary of them (results of pooling models "
             "are not read); repeat the benchmark with --save-result --save-detailed");
     const auto completed = count_in(result, {"completed"});
-    if (const auto failed = count_in(result, {"failed"})) reported.failed = *failed;
+    const auto sent = count_in(result, {"num_prompts"});
+    if (const auto failed = count_in(result, {"failed"}))
+        reported.failed = *failed;
+    else if (sent && completed && *sent >= *completed)  // of a version that does not write the failures
+        reported.failed = *sent - *completed;
     if (completed) reported.requests = *completed + reported.failed.value_or(0);
     add_figure(reported, "requests_per_s", number_in(result, {"request_throughput"}));
     add_figure(reported, "output_tokens_per_s", number_in(result, {"output_throughput"}));

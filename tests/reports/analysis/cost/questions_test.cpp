@@ -115,7 +115,7 @@ TEST(Questions, AreAnsweredIfAllTheirInputsAreKnown) {
     const std::vector<CostAnswer> answers = answers_from(known);
     ASSERT_EQ(answers.size(), 2U);
     EXPECT_EQ(answers[0].question, &question("per-million"));
-    EXPECT_EQ(answers[0].text(), "$0.9722 per million tokens");
+    EXPECT_EQ(answers[0].text(), "$0.9722 per million output tokens");
     EXPECT_EQ(answers[1].question, &question("split"));
     EXPECT_EQ(answers[1].inputs.at("tokens_per_s"), (CostValue{9000, "simulated runs"}));
 }

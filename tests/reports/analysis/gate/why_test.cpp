@@ -174,7 +174,7 @@ TEST(GateWhy, of_throughput_names_the_latency_that_explains_it_within_its_tolera
     EXPECT_THAT(why_of_latencies(.12, .0102, itl),
                 AllOf(HasSubstr("TTFT is 20 % worse and ITL is 2 % worse"), HasSubstr(": the whole server")));
     EXPECT_THAT(why_of_latencies(.1, .0101, itl),
-                StartsWith("Throughput is worse, but TTFT is not and ITL is not beyond its tolerance"))
+                StartsWith("Throughput is worse, but neither TTFT nor ITL is beyond its tolerance:"))
         << "1 % explains less than half of it";
     throughput.metric = "e2e_p50";
     EXPECT_THAT(why_of_latencies(.1, .0103, itl), HasSubstr("explains why E2E is 2.81 % worse"));
@@ -282,7 +282,7 @@ TEST(GateHeadline, of_a_fail_names_what_became_better_and_large_changes_as_multi
                          with_interval("e2e_p50", kPass, -by - .1, -by + .1),
                          with_interval("itl_p50", kPass, -.03, -.01)}),
         AllOf(StartsWith("FAIL: ttft_p50: 160 times as long (95 % interval of the change: 145 to 177 "
-                         "times; tolerance: 5.13 %); 1 other metric failed too"),
+                         "times; tolerance: 5.13 %); 1 other metric failed too: output_tokens_per_s: "),
               HasSubstr(" Better: e2e_p50 (0.625 % of the baseline). Do not"), Not(HasSubstr("itl_p50"))));
     EXPECT_THAT(headline(kFail, {with_interval("output_tokens_per_s", kFail, by - .1, by + .1)}),
                 StartsWith("FAIL: output_tokens_per_s: 0.625 % of the baseline (95 % interval of the change: "
@@ -295,6 +295,16 @@ TEST(GateHeadline, of_a_pass_names_what_became_better_with_its_figure) {
                  {with_interval("ttft_p50", kPass, -.8, -.6), with_interval("itl_p50", kPass, .01, .03)}),
         "PASS: none of 2 metrics is worse than its tolerance allows. Better: ttft_p50 (50.3 % lower). The "
         "closest to its tolerance is itl_p50: 2.02 % worse (5.13 % is tolerated). Roll out.");
+}
+
+TEST(GateHeadline, of_summaries_that_do_not_tell_failures_rolls_out_only_under_a_condition) {
+    GateRow rate = row("reported/output_tokens_per_s", kPass);
+    EXPECT_THAT(
+        headline(kPass, {rate}),
+        EndsWith("Roll out if no more requests failed than before, which these metrics do not tell."));
+    EXPECT_THAT(headline(kPass, {rate, row("errors", kPass)}), EndsWith("Roll out."));
+    const std::string text = why({row("errors", kFail)});
+    EXPECT_EQ(text, "More requests fail than before. The server's log may have the reasons.");
 }
 
 TEST(GateHeadline, of_sets_with_too_few_runs_says_how_many_are_missing) {

@@ -81,8 +81,8 @@ TEST(Plan, AnswersQuestionsOfCostForAllServersTogether) {
     plan.decisions = answers_from(known);
     const Facts facts = decision_facts(plan);
     EXPECT_EQ(facts.items.front(),
-              std::pair(std::string("per-million"), std::string("$1.9444 per million tokens")));
-    EXPECT_THAT(sizing_console(plan), HasSubstr("$1.9444 per million tokens"));
+              std::pair(std::string("per-million"), std::string("$1.9444 per million output tokens")));
+    EXPECT_THAT(sizing_console(plan), HasSubstr("$1.9444 per million output tokens"));
     const auto json = nlohmann::json::parse(sizing_json(plan));
     EXPECT_EQ(json.at("decisions").at(0).at("inputs").at("usd_per_h").at("source"), "price card");
 }

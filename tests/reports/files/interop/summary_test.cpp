@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -161,6 +162,18 @@ TEST(ForeignSummaries, of_inference_benchmarker_are_a_run_for_each_load_without_
         if (entry.is_regular_file()) {
             EXPECT_EQ(read_file(entry.path()).find("the-host"), std::string::npos) << entry.path();
         }
+}
+
+TEST(ForeignSummaries, of_vllm_without_the_failures_have_as_many_as_did_not_complete) {
+    const TemporaryDirectory directory;
+    auto result = nlohmann::json::parse(read_file(summary("vllm-bench.json")));
+    result.erase("failed");
+    result["num_prompts"] = 8;
+    const fs::path file = directory.path() / "a.json";
+    std::ofstream(file) << result.dump();
+    const ForeignRun run = foreign_runs_in(*foreign_format_of(file), file).front();
+    EXPECT_EQ(run.begun.reported->failed, 2U);
+    EXPECT_EQ(run.begun.reported->requests, 8U);
 }
 
 TEST(ForeignSummaries, of_inferencex_bring_the_hardware_with_them) {
