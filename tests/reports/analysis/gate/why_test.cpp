@@ -302,8 +302,8 @@ TEST(GateHeadline, of_summaries_that_do_not_tell_failures_rolls_out_only_under_a
     EXPECT_THAT(
         headline(kPass, {rate}),
         EndsWith("Roll out if no more requests failed than before, which these metrics do not tell."));
-    EXPECT_THAT(headline(kPass, {rate, row("errors", kPass)}), EndsWith("Roll out."));
-    const std::string text = why({row("errors", kFail)});
+    EXPECT_THAT(headline(kPass, {rate, row("failures", kPass)}), EndsWith("Roll out."));
+    const std::string text = why({row("failures", kFail)});
     EXPECT_EQ(text, "More requests fail than before. The server's log may have the reasons.");
 }
 
