@@ -305,7 +305,8 @@ bool found_whole_blocks(std::span<const CacheSample> samples) {
 CacheVerdict verdict_off(const CacheLevel& level, const std::string& engine, const std::string& evidence) {
     constexpr std::int64_t kLargestBlock = 256;  // tokens
     const CacheArm* const warm = find(level, "warm");
-    if (warm != nullptr && warm->prefix <= kLargestBlock)
+    const bool has_blocks = engine != "llamacpp";
+    if (warm != nullptr && has_blocks && warm->prefix <= kLargestBlock)
         return {"unknown",
                 fmt::format("No conclusion is possible: nothing was read from a prefix cache, and it holds "
                             "whole blocks, which may be longer than the prefixes of {} tokens. Use longer "
