@@ -240,8 +240,8 @@ std::string column_advice(std::string_view text) {
     return advice;
 }
 
-/// Returns the columns of a table whose names leave no doubt: a prompt or its length, perhaps an answer's
-/// length, and nothing else.
+/// Returns the columns of a table whose names leave no doubt: a prompt or its length, an answer's length, and
+/// nothing else.
 std::optional<std::string> plain_columns(std::string_view text) {
     constexpr std::array<std::string_view, 6> kPlain = {"prompt",        "input_tokens",      "prompt_tokens",
                                                         "output_tokens", "completion_tokens", "max_tokens"};

@@ -9,7 +9,6 @@
 #include "cards/host.h"
 #include "cards/price.h"
 #include "core/error.h"
-#include "core/plan/model_mix.h"
 #include "core/plan/plan_arguments.h"
 #include "core/plan/plan_fields.h"
 #include "core/run/distinct_runs.h"
@@ -19,9 +18,9 @@
 #include "experiments/server/launch.h"
 #include "experiments/server/provenance.h"
 #include "experiments/server/redaction.h"
+#include "experiments/server/resolve.h"
 #include "experiments/server/server_command.h"
 #include "experiments/session.h"
-#include "loadgen/probe.h"
 #include "reports/analysis/gate/checklist.h"
 #include "reports/analysis/gate/decision/history.h"
 #include "reports/analysis/gate/same_work.h"
@@ -158,7 +157,7 @@ void measure_at(Gating& gating, const LoadPlan& asked, const Target& target, con
 /// allowed.
 void require_like_first(Gating& gating, const Target& target, const LoadPlan& asked) {
     LoadPlan served = asked;
-    if (parse_model_mix(asked.model).size() == 1) served.model = target.facts().body.model;
+    served.model = model_served(asked, target.facts());
     const Provenance now = provenance_of(target, served, gating.session.invocation);
     if (!gating.first)
         gating.first =

@@ -19,6 +19,7 @@
 #include "core/plan/plan_fields.h"
 #include "reports/files/interop/foreign.h"
 #include "reports/files/run_directory.h"
+#include "reports/pages/headline.h"
 
 namespace paretoken::cli {
 namespace {
@@ -51,11 +52,10 @@ reports::ImportOptions options_of(const ImportCommand& command) {
 
 /// "6 requests, 0 failed", or how much a summary tells.
 std::string contents_of(const RunResult& result) {
-    const bool tells_failures = !result.reported || result.reported->failed;
     const std::string counts =
         fmt::format("{} requests, {}", result.counts.requests,
-                    tells_failures ? fmt::format("{} failed", result.counts.failed)
-                                   : "of which the file does not tell how many failed");
+                    reports::tells_failures(result) ? fmt::format("{} failed", result.counts.failed)
+                                                    : "of which the file does not tell how many failed");
     if (!result.reported) return counts;
     return fmt::format("only a summary of {} figures{}", result.reported->figures.size(),
                        result.reported->requests ? " over " + counts : "");

@@ -386,13 +386,12 @@ std::string emitted(const DeploymentPlan& plan, const std::string& form) {
 
 /// Warns that a server with more GPUs than a host usually has is not started by one command.
 void note_several_hosts(const DeploymentPlan& plan) {
-    constexpr std::uint32_t kGpusOfHost = 8;
-    if (!plan.best || plan.cells[*plan.best].gpus() <= kGpusOfHost) return;
+    if (plan.cells[*plan.best].gpus() <= reports::kGpusOfHost) return;
     print(stderr,
           "paretoken: warning: a server has {} GPUs, and most hosts have at most {}: start the engine on "
           "several hosts as its documentation says, with these options, or plan with fewer ranks (--tp, "
           "--pp)\n",
-          plan.cells[*plan.best].gpus(), kGpusOfHost);
+          plan.cells[*plan.best].gpus(), reports::kGpusOfHost);
 }
 
 /// Plans for the engine whose command is printed: memory and limits have other meanings and defaults in
@@ -415,6 +414,11 @@ void plan(const PlanCommand& command) {
     std::vector<std::string> slos;
     for (const std::string& text : command.slos)
         for (std::string& one : slo_texts(text)) slos.push_back(std::move(one));
+    const bool asks_for_speed = !slos.empty() || demand.requests_per_s || demand.users;
+    if (asks_for_speed && command.cells.gpus.empty() && !command.cells.gpu_memory.empty())
+        throw UsageError(
+            "limits and demands need the speed of a GPU, and --gpu-memory says its size alone; add --gpu "
+            "NAME, or leave --slo and the demand out");
     reports::PlannedLengths lengths;
     if (const std::string& file = file_in(command); file.empty()) {
         lengths = drawn_lengths(command);
@@ -436,11 +440,6 @@ void plan(const PlanCommand& command) {
     const RunsDirectory runs(command.out);
     const InterruptWatch interrupt(
         "\nending the plan: nothing is written (press Ctrl-C again to end at once)\n");
-    const bool asks_for_speed = !slos.empty() || demand.requests_per_s || demand.users;
-    if (asks_for_speed && command.cells.gpus.empty())
-        throw UsageError(
-            "limits and demands need the speed of a GPU, and --gpu-memory says its size alone; add --gpu "
-            "NAME, or leave --slo and the demand out");
     if (!slos.empty()) {
         PlanCommand resolved = command;
         resolved.slos = slos;

@@ -229,10 +229,8 @@ struct CellMaker {
         fill_sizes(cell, model, lengths, context_of(model));
         cell.settings = suggested_settings(lengths, cell, cell.deployment.batch, context_of(model));
         cell.settings.max_model_len = options.max_model_len.value_or(cell.settings.max_model_len);
-        constexpr std::uint64_t kMultiple = 256;  // of llama.cpp's slots
-        const std::uint64_t limit = (cell.settings.max_model_len + kMultiple - 1) / kMultiple * kMultiple;
-        cell.sequences_limit =
-            cards::sequences_at_once(model, cell.deployment, cell.fit, static_cast<double>(limit));
+        cell.sequences_limit = cards::sequences_at_once(
+            model, cell.deployment, cell.fit, static_cast<double>(reports::slot_tokens(cell.settings)));
         cell.refused = refusal_of(cell, gpu.card);
         if (cell.refused.empty() && kv != "auto" && !reports::has_cache_format(engine, cell.kv))
             cell.refused = fmt::format("{} has no KV cache in {}", cards::name_of(engine), cell.kv);

@@ -80,12 +80,11 @@ std::string missing_of(std::span<const RecordedPart> parts) {
     if (missing.empty()) return "";
     const bool one = missing.size() == 1;
     return fmt::format(
-        "{} of {} {} missing: the requests of {} are not in this result; what was recorded of {} is on {} in "
-        "OUT-shard-{}, if OUT is the output directory, and `paretoken merge OUT OUT-shard-{} --out WHOLE` "
-        "joins it",
-        shards_text(missing), count, one ? "is" : "are", one ? "it" : "them", one ? "it" : "them",
-        one ? "its host" : "their hosts", one ? fmt::format("{}", missing.front()) : "I",
-        one ? fmt::format("{}", missing.front()) : "I");
+        "{0} of {1} {2} missing: the requests of {3} are not in this result; what was recorded of {3} is on "
+        "{4} in OUT-shard-{5}, if OUT is the output directory, and `paretoken merge OUT OUT-shard-{5} --out "
+        "WHOLE` joins it",
+        shards_text(missing), count, one ? "is" : "are", one ? "it" : "them",
+        one ? "its host" : "their hosts", one ? std::to_string(missing.front()) : "I");
 }
 
 void refuse_common_requests(std::span<const RecordedPart> parts) {

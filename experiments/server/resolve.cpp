@@ -418,6 +418,10 @@ LoadPlan with_load(LoadPlan plan) {
     return plan;
 }
 
+std::string model_served(const LoadPlan& asked, const loadgen::EndpointFacts& facts) {
+    return parse_model_mix(asked.model).size() == 1 ? facts.body.model : asked.model;
+}
+
 LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt) {
     LoadPlan plan = with_load(with_dataset(asked));
     const bool ids = facts.prompt_form == datasets::PromptForm::token_ids;
@@ -425,7 +429,7 @@ LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, co
         throw UsageError(fmt::format("--prompt-form token-ids: {} takes no token ids in {} requests",
                                      facts.body.model, plan.endpoint_type));
     plan.prompt_form = ids ? "token-ids" : "text";
-    if (parse_model_mix(plan.model).size() == 1) plan.model = facts.body.model;
+    plan.model = model_served(plan, facts);
     plan.sampling.ignore_eos = facts.body.ignore_eos;
     plan.sampling.temperature = facts.body.temperature;
     plan.sampling.max_completion_tokens = facts.body.max_completion_tokens;

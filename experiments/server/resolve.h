@@ -59,6 +59,9 @@ std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds = kUsual
 /// sets its number of requests. Throws UsageError when options contradict each other. The function is pure.
 LoadPlan with_load(LoadPlan plan);
 
+/// Returns the model that a server serves for a plan; as asked if the requests name several.
+std::string model_served(const LoadPlan& asked, const loadgen::EndpointFacts& facts);
+
 /// Applies with_dataset() and with_load(), and sets what the server accepts, and `salt` if the plan has none.
 /// Throws as these do, and UsageError for token ids that the server does not accept.
 LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt);

@@ -182,9 +182,8 @@ std::string lengths_of(const Workload& workload) {
 
 std::string failures_of(const RunResult& result) {
     const Counts& counts = result.counts;
-    const bool tells_failures = !result.reported || result.reported->failed;
     std::string total = fmt::format("{} ended", grouped(counts.requests));
-    total += !tells_failures ? ", how many failed is not known"
+    total += !tells_failures(result) ? ", how many failed is not known"
              : counts.failed == 0
                  ? ", none failed"
                  : fmt::format(", {} failed ({} %)", grouped(counts.failed),

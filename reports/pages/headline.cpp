@@ -41,7 +41,7 @@ std::string requests_text(const RunResult& result) {
     const Counts& counts = result.counts;
     const std::string requests =
         fmt::format("{} request{}", grouped(counts.requests), counts.requests == 1 ? "" : "s");
-    if (result.reported && !result.reported->failed) return requests + ", failures not known";
+    if (!tells_failures(result)) return requests + ", failures not known";
     if (counts.failed == 0) return requests + ", none failed";
     return fmt::format("{} of {} failed", grouped(counts.failed), requests);
 }
@@ -147,6 +147,10 @@ std::string slo_line(const RunResult& result, const SloResult& slo) {
 }
 
 }  // namespace
+
+bool tells_failures(const RunResult& result) {
+    return !result.reported || result.reported->failed;
+}
 
 std::string coloured(const std::string& text, Verdict verdict, const ConsoleStyle& style) {
     if (!style.colour) return text;

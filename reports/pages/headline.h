@@ -20,6 +20,9 @@ struct HeadlineCost {
     bool operator==(const HeadlineCost&) const = default;
 };
 
+/// Returns whether it is known how many requests failed; a summary of another program may not tell.
+bool tells_failures(const RunResult& result);
+
 /// Nothing if the hardware is not known, no shipped card has it, or no token came.
 std::optional<HeadlineCost> headline_cost(const RunResult& result);
 

@@ -667,10 +667,7 @@ std::string headline_of(const GateReport& report) {
                             nearest->points ? tolerance_text(*nearest)
                                             : fmt::format("{:.3g} %", percent_of(*nearest, nearest->limit)));
     const auto is_of_summary = [](const GateRow& row) { return row.metric.starts_with("reported/"); };
-    const auto counts_failures = [](const GateRow& row) {
-        return quantity_named(row.metric).kind == GateKind::failures;
-    };
-    if (std::ranges::any_of(report.rows, is_of_summary) && std::ranges::none_of(report.rows, counts_failures))
+    if (std::ranges::any_of(report.rows, is_of_summary) && row_named(report.rows, "failures") == nullptr)
         return text + " Roll out if no more requests failed than before, which these metrics do not tell.";
     return text + " Roll out.";
 }

@@ -112,10 +112,9 @@ Words llamacpp_model(const std::string& model) {
         model));
 }
 
-/// llama.cpp divides its context among slots, each a multiple of 256 tokens, and allocates it at the start.
+/// llama.cpp allocates its whole context at the start.
 EngineCommand llamacpp_start(const DeploymentPlan&, const PlannedCell& cell, const std::string& model) {
-    constexpr std::uint64_t kMultiple = 256;
-    const std::uint64_t context = (cell.settings.max_model_len + kMultiple - 1) / kMultiple * kMultiple;
+    const std::uint64_t context = slot_tokens(cell.settings);
     const std::uint64_t slots =
         std::clamp<std::uint64_t>(cell.sequences_limit, 1, cell.settings.max_num_seqs);
     const std::string cache = has_16_bits(cell.kv) ? "f16" : cell.kv;
@@ -176,6 +175,11 @@ void require_options(const DeploymentPlan& plan, const PlannedCell& cell, cards:
 }
 
 }  // namespace
+
+std::uint64_t slot_tokens(const SuggestedSettings& settings) {
+    constexpr std::uint64_t kMultiple = 256;
+    return (settings.max_model_len + kMultiple - 1) / kMultiple * kMultiple;
+}
 
 bool has_cache_format(cards::Engine engine, const std::string& kv) {
     if (has_16_bits(kv)) return true;

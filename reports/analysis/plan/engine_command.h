@@ -1,11 +1,18 @@
 #pragma once
 // How the servers of a deployment plan are started: each engine's command and what its container needs.
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "reports/analysis/plan/plan.h"
 
 namespace paretoken::reports {
+
+/// The most GPUs that one host usually has.
+inline constexpr std::uint32_t kGpusOfHost = 8;
+
+/// The tokens of a slot of llama.cpp, which divides its context among slots of multiples of 256 tokens.
+std::uint64_t slot_tokens(const SuggestedSettings& settings);
 
 /// Returns whether the engine can be started with a KV cache in a number format.
 bool has_cache_format(cards::Engine engine, const std::string& kv);

@@ -86,7 +86,7 @@ struct PlannedCell {
     std::uint64_t sequences_p50 = 0;  ///< sequences at once
     std::uint64_t sequences_p99 = 0;
     std::uint64_t sequences_context = 0;  ///< at `context` of the plan
-    std::uint64_t sequences_limit = 0;    ///< at `settings.max_model_len`, in multiples of 256 tokens
+    std::uint64_t sequences_limit = 0;    ///< at slot_tokens() of `settings`
     std::string refused = {};             ///< why it cannot run; empty if it can
     std::string nearest = {};             ///< the nearest change that would fit
     std::vector<std::string> notes = {};

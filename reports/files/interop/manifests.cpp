@@ -239,14 +239,13 @@ std::string compose_file(const DeploymentPlan& plan) {
 }
 
 std::string kubernetes_manifests(const DeploymentPlan& plan) {
-    constexpr std::uint32_t kGpusOfNode = 8;
     const ServerContainer container = server_container_of(plan);
     const PlannedCell& cell = plan.cells[*plan.best];
-    if (cell.gpus() > kGpusOfNode)
+    if (cell.gpus() > kGpusOfHost)
         throw UsageError(
             fmt::format("--emit k8s: a server has {} GPUs, but a pod runs on one node, which has at most {}; "
                         "plan with fewer ranks (--tp, --pp)",
-                        cell.gpus(), kGpusOfNode));
+                        cell.gpus(), kGpusOfHost));
     const std::string name = object_name(plan.model);
     const Tree labels{{"app", name}};
     const Tree annotations{{"prometheus.io/scrape", "true"},
