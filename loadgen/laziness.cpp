@@ -8,16 +8,17 @@ namespace {
 constexpr Duration kStretch = std::chrono::milliseconds(5);
 constexpr double kNews = 0.25;  ///< weight of the latest interval
 constexpr Duration kShortestNap = std::chrono::microseconds(40);
-constexpr double kShareOfGap = 1.0 / 50;
+constexpr double kShareOfGap = 1.0 / 20;
 constexpr double kShareOfRequest = 1.0 / 200;
 
 }  // namespace
 
 Duration nap_for(double reads_per_s, double finished_per_s, double streams, double busy) {
-    if (reads_per_s < kLazyReadsPerSecond || busy > kBusy) return {};
+    if (reads_per_s <= 0 || busy > kBusy) return {};
     double nap = std::min(seconds(kLongestNap), kShareOfGap * streams / reads_per_s);
     if (finished_per_s > 0) nap = std::min(nap, kShareOfRequest * streams / finished_per_s);
-    return nap < seconds(kShortestNap) ? Duration{} : from_seconds(nap);
+    const bool pays = nap >= seconds(kShortestNap) && reads_per_s * nap >= kFewestReads;
+    return pays ? from_seconds(nap) : Duration{};
 }
 
 Duration Laziness::nap(const Traffic& traffic) {

@@ -16,15 +16,15 @@ struct Traffic {
     Duration idle{};             ///< time spent waiting, polling or napping, since the start
 };
 
-/// At lower rates of reads a wake-up mostly finds one ready socket, and a nap gains nothing.
-inline constexpr double kLazyReadsPerSecond = 20'000;
+/// The fewest reads that a nap should serve. With fewer, a wake-up per read costs hardly more.
+inline constexpr double kFewestReads = 3;
 /// The largest share of busy time at which a worker naps.
 inline constexpr double kBusy = 0.8;
-inline constexpr Duration kLongestNap = std::chrono::microseconds(200);
+inline constexpr Duration kLongestNap = std::chrono::microseconds(500);
 
-/// Returns the smallest of kLongestNap, 1/50 of a stream's mean gap between reads (streams ÷ reads_per_s)
+/// Returns the smallest of kLongestNap, 1/20 of a stream's mean gap between reads (streams ÷ reads_per_s)
 /// and, if requests have finished, 1/200 of their mean time (streams ÷ finished_per_s). Zero if that is below
-/// 40 µs, too short for a call to the kernel, below kLazyReadsPerSecond, or above kBusy.
+/// 40 µs, too short for a call to the kernel, serves fewer than kFewestReads, or if busy is above kBusy.
 Duration nap_for(double reads_per_s, double finished_per_s, double streams, double busy);
 
 /// Computes the naps of one worker from smoothed rates, which are updated at most every 5 ms.

@@ -9,7 +9,8 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 TEST(NapFor, AWorkerWithFewReadsDoesNotNap) {
-    EXPECT_EQ(nap_for(kLazyReadsPerSecond - 1, 0, 10'000, 0.1), Duration{});
+    EXPECT_EQ(nap_for(2000, 0, 10'000, 0.1), Duration{});  // 2 in the longest nap
+    EXPECT_EQ(nap_for(50'000, 0, 40, 0.1), Duration{});    // 2 in 1/20 of a gap
     EXPECT_EQ(nap_for(0, 0, 0, 0), Duration{});
 }
 
@@ -17,10 +18,15 @@ TEST(NapFor, AThousandStreamsOfTwentyMillisecondsAllowTheLongestNap) {
     EXPECT_EQ(nap_for(50'000, 0, 1000, 0.4), kLongestNap);
 }
 
+TEST(NapFor, ALightLoadOfManyStreamsIsReadWithFewWakeUps) {
+    EXPECT_EQ(nap_for(6400, 0, 500, 0.1), kLongestNap);  // 3 reads
+    EXPECT_EQ(nap_for(6400, 0, 64, 0.1), microseconds(500));
+}
+
 TEST(NapFor, FastStreamsAreNotLeftAloneLongEnoughForTwoOfTheirEventsToMeet) {
     EXPECT_EQ(nap_for(100'000, 0, 8, 0.6), Duration{});  // 80 µs between the reads of a stream
     for (const double streams : {100.0, 300.0, 1000.0, 10'000.0}) {
-        EXPECT_LE(seconds(nap_for(60'000, 0, streams, 0.5)), streams / 60'000 / 50 + 1e-9);
+        EXPECT_LE(seconds(nap_for(60'000, 0, streams, 0.5)), streams / 60'000 / 20 + 1e-9);
     }
 }
 
@@ -68,7 +74,7 @@ TEST(Laziness, NapsOnlyWhileTheRateIsHigh) {
             nap = laziness.nap(traffic);
         }
     };
-    pass(50, 50);  // 5,000 per second
+    pass(50, 20);  // 2,000 per second
     EXPECT_EQ(nap, Duration{});
     pass(50, 500);  // 50,000 per second
     EXPECT_EQ(nap, kLongestNap);
