@@ -17,6 +17,7 @@
 #include "reports/files/gate/baseline_store.h"
 #include "reports/files/json/gate_file.h"
 #include "reports/files/run_directory.h"
+#include "reports/pages/headline.h"
 
 namespace paretoken::cli {
 namespace {
@@ -111,9 +112,12 @@ void show(const BaselineCommand& command) {
         const auto milliseconds = [&run](std::string_view tag, double p) {
             return reports::significant(run.percentile(headline_key(tag, run.open_loop()), p), 1e3);
         };
-        print("{}  {}  {} tok/s, TTFT p50 {} ms, ITL p50 {} ms, {} failed, {}\n", path.string(),
+        const std::string failed = reports::tells_failures(run)
+                                       ? fmt::format("{} failed", run.counts.failed)
+                                       : "failures not known";
+        print("{}  {}  {} tok/s, TTFT p50 {} ms, ITL p50 {} ms, {}, {}\n", path.string(),
               run.provenance.started_at, reports::significant(run.throughput.at(figure::kOutputTokens)),
-              milliseconds("ttft", .5), milliseconds("itl", .5), run.counts.failed,
+              milliseconds("ttft", .5), milliseconds("itl", .5), failed,
               name_of(run.validity.verdict));
     }
 }

@@ -327,7 +327,8 @@ void AlertJudge::add(double at_s, double value) {
         return;
     }
     if (!since_s_) since_s_ = at_s;
-    if (at_s - *since_s_ < seconds(rule_.held_for)) {
+    constexpr double kRounding = 1e-6;  // of sums of times in seconds
+    if (at_s - *since_s_ < seconds(rule_.held_for) - kRounding) {
         state_ = AlertState::pending;
         return;
     }
@@ -353,7 +354,7 @@ AlertResult AlertJudge::result() const {
     return result;
 }
 
-void add_run(AlertJudge& judge, const RunResult& run, double begin_s) {
+void add_run(AlertJudge& judge, const RunResult& run, const Window& window, double begin_s) {
     const AlertSeries* const series = alert_series_named(judge.rule().series);
     if (series == nullptr) return;
     if (series->source == AlertSource::gauge) {
@@ -363,8 +364,8 @@ void add_run(AlertJudge& judge, const RunResult& run, double begin_s) {
                 judge.add(begin_s + readings.times_s[i], readings.values[i]);
         }
     } else if (const auto value = alert_value_of(run, *series)) {
-        judge.add(begin_s + run.window.begin_s, *value);
-        judge.add(begin_s + run.window.end_s, *value);
+        judge.add(begin_s + window.begin_s, *value);
+        judge.add(begin_s + window.end_s, *value);
     }
 }
 
@@ -374,7 +375,7 @@ std::vector<AlertResult> judged_alerts(const RunResult& run, std::span<const Ale
     for (const AlertRule& rule : rules) {
         const auto known = baseline.find(rule.series);
         AlertJudge judge(rule, known == baseline.end() ? std::nullopt : std::optional(known->second));
-        add_run(judge, run, 0);
+        add_run(judge, run, run.window, 0);
         results.push_back(judge.result());
     }
     return results;

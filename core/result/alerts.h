@@ -133,9 +133,9 @@ class AlertJudge {
 };
 
 /// Adds a finished run's values of the judge's series: all readings of a gauge, each at its time, or else
-/// alert_value_of() at the begin and the end of the window, so that a rule can fire if `held_for` is at most
-/// its length. `begin_s`: the run's start on the judge's clock.
-void add_run(AlertJudge& judge, const RunResult& run, double begin_s);
+/// alert_value_of() at the begin and the end of `window`, so that a rule can fire if `held_for` is at most
+/// its length. `begin_s`: the run's start on the judge's clock; the window begins and ends relative to it.
+void add_run(AlertJudge& judge, const RunResult& run, const Window& window, double begin_s);
 
 std::vector<AlertResult> judged_alerts(const RunResult& run, std::span<const AlertRule> rules,
                                        const AlertBaseline& baseline);

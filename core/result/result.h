@@ -225,7 +225,7 @@ struct BenchmarkRules {
 /// The tokens of one job over all of its turns, as the server's usage counts them.
 struct JobTokens {
     double fresh = 0;   ///< prompt tokens that were computed; all of them if cached ones are not reported
-    double cached = 0;  ///< prompt tokens that came from a cache
+    std::optional<double> cached = {};  ///< prompt tokens that came from a cache, if they are reported
     double output = 0;
 
     bool operator==(const JobTokens&) const = default;

@@ -206,8 +206,9 @@ std::vector<JobTokens> tokens_of(const std::map<std::uint64_t, Job>& jobs) {
     std::vector<JobTokens> all;
     for (const auto& [first, job] : jobs) {
         if (times_of(job).end != JobEnd::ok) continue;
-        const double cached = job.cached_known ? job.cached_tokens : 0;
-        all.push_back({job.prompt_tokens - cached, cached, job.output_tokens});
+        std::optional<double> cached;
+        if (job.cached_known) cached = job.cached_tokens;
+        all.push_back({job.prompt_tokens - cached.value_or(0), cached, job.output_tokens});
     }
     const std::size_t step = (all.size() + kMostJobTokens - 1) / kMostJobTokens;
     if (step < 2) return all;

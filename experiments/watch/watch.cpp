@@ -261,8 +261,10 @@ class Watch {
         state_.failed += line.failed;
         state_.alerts.clear();
         state_.now.clear();
+        // A value stands for its whole interval, so that the values of two intervals meet.
+        const Window whole{.end_s = interval.length_s, .how = {}};
         for (AlertJudge& judge : judges_) {
-            add_run(judge, result, interval.begin_s);
+            add_run(judge, result, whole, interval.begin_s);
             state_.alerts.push_back(judge.result());
             state_.now.push_back(judge.state());
             if (judge.state() == AlertState::firing) line.firing.push_back(judge.rule().name);

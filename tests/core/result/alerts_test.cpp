@@ -170,10 +170,21 @@ TEST(Alerts, failed_requests_fire_and_a_run_without_requests_does_not) {
 
 TEST(Alerts, runs_one_after_the_other_are_one_stretch_of_time) {
     AlertJudge judge(full_cache(), std::nullopt);
-    add_run(judge, run_with({.1, .95}), 0);
+    add_run(judge, run_with({.1, .95}), {}, 0);
     EXPECT_EQ(judge.state(), AlertState::pending);
-    add_run(judge, run_with({.95, .95}), 2);
+    add_run(judge, run_with({.95, .95}), {}, 2);
     EXPECT_EQ(judge.result().at_s, 3);
+}
+
+TEST(Alerts, the_value_of_an_interval_holds_from_its_begin_to_its_end) {
+    AlertJudge judge({.name = "failing", .series = "failed_ratio", .threshold = .05, .held_for = 1200ms},
+                     std::nullopt);
+    RunResult run = run_with({});
+    run.counts = {.requests = 100, .ok = 90, .failed = 10, .by_outcome = {}, .example_errors = {}};
+    add_run(judge, run, {.end_s = .6, .how = {}}, .7);
+    EXPECT_EQ(judge.state(), AlertState::pending);
+    add_run(judge, run, {.end_s = .6, .how = {}}, 1.3);
+    EXPECT_EQ(judge.state(), AlertState::firing);
 }
 
 TEST(Alerts, percentiles_that_were_withheld_say_nothing) {

@@ -98,7 +98,10 @@ TEST(JobResults, FailedJobsAreFailuresOfTheTimesAndUnfinishedOnesCountInNone) {
 TEST(JobResults, CachedTokensThatTheServerDoesNotReportAreUnknown) {
     RequestRecord unknown = turn_of(0, 0, 1, 0, 1);
     unknown.usage.cached_prompt.reset();
-    EXPECT_EQ(results_of({unknown, turn_of(1, 0, 1, 0, 1)}).metric("job_cached_tokens"), nullptr);
+    const JobResults results = results_of({unknown, turn_of(1, 0, 1, 0, 1)});
+    EXPECT_EQ(results.metric("job_cached_tokens"), nullptr);
+    EXPECT_EQ(results.tokens, (std::vector<JobTokens>{{.fresh = 100, .output = 10},
+                                                      {.fresh = 60, .cached = 40, .output = 10}}));
 }
 
 TEST(JobResults, TheTwoInteractivitiesAreTheInverseOfAPercentileAndARatioOfSums) {
