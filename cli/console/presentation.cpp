@@ -10,6 +10,7 @@
 
 #include "cli/console/print.h"
 #include "core/plan/plan_arguments.h"
+#include "reports/files/file_io.h"
 #include "reports/files/json/run_json.h"
 #include "reports/pages/headline.h"
 
@@ -60,10 +61,10 @@ void print_run(const RunResult& result, const std::filesystem::path& directory, 
     const bool is_valid = result.validity.verdict != Verdict::invalid;
     const bool is_shard = result.plan.contains("shard");
     const std::string command = is_shard ? "merge" : is_valid ? "report" : "show";
-    print("{}", reports::run_headline(result, reports::headline_cost(result),
-                                      shell_line({"paretoken", command, directory.string()}) +
-                                          (is_shard ? " OTHER-SHARDS --out WHOLE-RUN" : ""),
-                                      style));
+    std::string next = shell_line({"paretoken", command, directory.string()});
+    if (is_shard) next += " OTHER-SHARDS --out WHOLE-RUN";
+    if (!std::filesystem::exists(directory / reports::kRunFileName)) next.clear();  // on a full disk
+    print("{}", reports::run_headline(result, reports::headline_cost(result), next, style));
 }
 
 }  // namespace paretoken::cli

@@ -146,6 +146,7 @@ class Files(Case):
                               capture_output=True, timeout=60, env=environment(), check=False, preexec_fn=limit_files)
         self.fails_clearly(done, 3, "requests.jsonl", "File too large")
         self.assertRegex(done.stdout, "TTFT")
+        self.assertEqual("paretoken show" in done.stdout, (self.out / "run.json").exists(), done.stdout)
 
     def test_a_reader_that_goes_away_does_not_end_a_measurement(self):
         for command in ("run", "sweep"):
