@@ -1,7 +1,6 @@
 #pragma once
 // Bounds and work of a model that is served by several ranks (GPUs that share its weights), for any engine:
-// ranks that can hold different parts of its KV cache, the memory for it, and the FLOP per token. What a
-// certain engine leaves is in cards/fit.h.
+// the ranks that hold different parts of its KV cache, the memory for it, and the FLOP per token.
 #include <optional>
 
 #include "cards/model.h"
@@ -16,8 +15,7 @@ double kv_ranks(const ModelCard& model, double ranks);
 /// of `memory_bytes` (of all ranks together) less all weights; nothing when nothing is left.
 std::optional<double> kv_pool_bytes(const ModelCard& model, double memory_bytes);
 
-/// The FLOP of one token in all linear layers, including the output head. Of the routed experts, only those
-/// that are active for a token count.
+/// The FLOP of one token in all linear layers, with the output head, and only with the experts that it uses.
 double linear_flops_per_token(const ModelCard& model);
 
 /// The FLOP of one token in its routed experts; 0 for a model without experts.

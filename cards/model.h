@@ -82,8 +82,7 @@ struct ModelCard {
 /// any k = `active` of the E = `experts` with equal probability: E·(1 − (1 − k/E)^tokens). 0 for no experts.
 double distinct_experts(double experts, double active, double tokens);
 
-/// Returns the time of two kinds of work that overlap in part: (a^q + b^q)^(1/q), with q = `exponent` ≥ 1. It
-/// is a + b for q = 1 and approaches the longer one for large q.
+/// Returns the time of two kinds of work that overlap in part: (a^q + b^q)^(1/q), with q = `exponent` ≥ 1.
 double overlapped_seconds(double a, double b, double exponent);
 
 /// The bytes of weights that a step of `tokens` tokens reads, with the expected routed experts.

@@ -40,7 +40,6 @@ LoadPlan plan_of_run(std::vector<std::string> words);
 LoadPlan plan_of_sweep(std::vector<std::string> words);
 
 /// Prints the help that --help or --help-all among the arguments asks for; returns whether one of them does.
-/// Only words of options before them count as commands.
 bool answer_help(CLI::App& app, const std::vector<std::string>& arguments);
 
 }  // namespace paretoken::cli

@@ -1,6 +1,5 @@
 #pragma once
-// Prefetches memory, so that the state of one of thousands of streams is in the cache when its bytes are
-// processed. It changes only the time of the first access.
+// Prefetches memory, such as a stream's state before its bytes are processed.
 #include <cstddef>
 
 namespace paretoken {

@@ -1,6 +1,5 @@
 #pragma once
-// Stable sorting of values of any type by one function, which keeps the program smaller than an instance of
-// std::stable_sort() for each type.
+// Stable sorting of values of any type by one function, which keeps the program small.
 #include <cstddef>
 #include <functional>
 #include <utility>

@@ -1,6 +1,5 @@
 #pragma once
-// The table of all datasets. A row has the name of a dataset and the function that makes it. A new dataset
-// needs a source file with this function, and a row.
+// The table of all datasets. A new dataset needs a source file with the function that makes it, and a row.
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -77,8 +77,7 @@ class Dataset {
     /// Returns the hash of the file's content (core/text/content_hash.h); empty if the dataset is not a file.
     virtual std::string content() const { return {}; }
 
-    /// Returns what the user should know of the dataset before it is used, such as rows of a file that were
-    /// left out. A note is a sentence without a full stop.
+    /// Returns sentences without a full stop for the user, such as one on rows of a file that were left out.
     virtual std::vector<std::string> notes() const { return {}; }
 
     /// Returns the share of all prompt tokens that a cache of unlimited size, with whole blocks and for each

@@ -21,8 +21,7 @@ struct Expectation {
     bool operator==(const Expectation&) const = default;
 };
 
-/// Returns the reason why no answer can meet the expectation: its regular expression or its number is
-/// malformed. Returns an empty text if an answer can.
+/// Returns why no answer can meet the expectation (a malformed pattern or number); empty if one can.
 std::string why_impossible(const Expectation& expectation);
 
 /// Returns whether an answer meets an expectation for which why_impossible() is empty. A regular expression

@@ -30,8 +30,7 @@ double events_ceiling(const Invocation& invocation, const std::stop_token& stop,
 /// flight over kept-alive connections. Throws as events_ceiling() does.
 double requests_ceiling(const Invocation& invocation, const std::stop_token& stop);
 
-/// Returns the number of streams that this process's limit on file descriptors allows beside 64 other files;
-/// 0 if the limit is lower or unknown.
+/// Returns how many streams the limit on file descriptors allows beside 64 files; 0 if none or unknown.
 std::uint64_t streams_ceiling();
 
 }  // namespace paretoken::experiments

@@ -26,8 +26,7 @@ struct GateSide {
     std::string stored = {};  ///< name of the stored baseline; GatePlan::stored_runs has its runs
 
     bool operator==(const GateSide&) const = default;
-    /// Returns "baseline NAME", the command as it was given, or else the URL with its credentials and query
-    /// values hidden. Secrets in a command are not hidden.
+    /// Returns "baseline NAME", the command (secrets are not hidden), or the URL with its secrets hidden.
     std::string shown() const;
 };
 

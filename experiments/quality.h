@@ -34,8 +34,7 @@ Load load_of_probe(const Target& target, const LoadPlan& asked);
 std::optional<Quality> quality_of(const Target& target, const LoadPlan& asked,
                                   const loadgen::Interruption& interruption);
 
-/// Returns the outcome, and writes the answers to the run's directory. `failure` becomes why they could not
-/// be written, and stays unchanged if they were.
+/// Returns the outcome, and writes the answers; `failure` becomes the reason why they could not be written.
 ProbeOutcome kept_outcome(const Quality& quality, const std::filesystem::path& directory,
                           std::string& failure);
 

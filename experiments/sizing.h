@@ -24,8 +24,7 @@ FoundLoad highest_simulated_load(const LoadPlan& asked, Axis axis, double most,
                                  const std::filesystem::path& directory, const Invocation& invocation,
                                  const std::stop_token& stop);
 
-/// Returns the speed at a load if a simulated run there is within the limits of `asked`, else nothing. The
-/// run is in `directory`.
+/// Returns the speed at a load if a simulated run in `directory` is within the limits of `asked`.
 std::optional<reports::PlannedSpeed> speed_within_limits(const LoadPlan& asked, Axis axis, double load,
                                                          const std::filesystem::path& directory,
                                                          const Invocation& invocation,

@@ -20,8 +20,7 @@ class Watcher {
   public:
     virtual ~Watcher() = default;
 
-    /// Reports a problem that does not end the experiment. May be called at any time, also from several
-    /// threads at once when runs in virtual time overlap.
+    /// Reports a problem that does not end the experiment, at any time and from several threads at once.
     virtual void warn(const std::string&) {}
 
     /// Reports what the experiment now waits for, such as an answer of the server.

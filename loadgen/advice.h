@@ -15,8 +15,7 @@ std::string address_text(const http::Url& url, std::string_view path);
 /// Returns what to do about a redirect for `path`: the URL to give if `location` is that path elsewhere.
 std::string redirect_advice(const http::Url& url, std::string_view path, std::string_view location);
 
-/// What a proxy or gateway says with an answer of its own about the server behind it. Both texts are empty if
-/// the answer is the server's.
+/// What a gateway says about the server behind it; both texts are empty if the answer is the server's own.
 struct GatewayReport {
     std::string fact;    ///< "HAProxy has no server behind it that takes the request"
     std::string remedy;  ///< half a sentence

@@ -62,6 +62,8 @@ Duration longest_fair_delay(const std::vector<StreamEvent>& events) {
     if (events.size() < 2) return kLeast;
     const auto gaps = static_cast<std::int64_t>(events.size() - 1);
     const Duration mean = (events.back().time - events.front().time) / gaps;
+    // A steady stream cannot have given fewer reads than one per mean time. Events that came together were
+    // written together by the server, unless they waited here for as long as it takes to make them.
     return mean < kPossible ? gaps * kFastest : std::max(kLeast, mean);
 }
 

@@ -31,9 +31,8 @@ struct PreparedRequest {
 };
 
 /// Returns the longest time that bytes may wait here before the client is blamed for events that share a
-/// read: the mean time per event of the stream, because a steady stream cannot have given fewer reads than
-/// that, and more than a nap. If all events came together, it is the time in which the fastest servers make
-/// so many tokens, because the server then wrote them together unless they waited for that long.
+/// read: the stream's mean time per event, and more than a nap. If all events came together, it is the time
+/// in which the fastest servers make so many tokens.
 Duration longest_fair_delay(const std::vector<StreamEvent>& events);
 
 class ClientSink {
@@ -42,8 +41,7 @@ class ClientSink {
     /// Reports the tokens in the head of a good answer, one for each of ClientOptions::session_tokens; empty
     /// means that the server set none.
     virtual void on_session_tokens(const RequestRecord& record, const std::vector<std::string>& tokens) = 0;
-    /// Reports that the first output of a streamed answer arrived at `at`. Called at most once for a request,
-    /// before on_finished; not called if the answer is not a stream.
+    /// Reports the first output of a streamed answer, at most once for a request and before on_finished.
     virtual void on_first_token(const RequestRecord& record, TimePoint at) = 0;
     /// Reports the end of a request. `over_at`: when the last bytes arrived, it failed, or the client stopped
     /// waiting for the end of the HTTP message of a complete answer.
@@ -68,9 +66,8 @@ class Client {
     /// most once and on a new connection. Must not be called from a callback.
     void resend();
 
-    /// Ends, as failures, the requests without a connection within connect_timeout (except repeated ones) or
-    /// an end within request_timeout, and without failure those whose complete answer lacks HTTP's end for 50
-    /// ms.
+    /// Fails the requests without a connection within connect_timeout (except repeated ones) or an end within
+    /// request_timeout, and ends without failure those whose complete answer lacks HTTP's end for 50 ms.
     void end_overdue(TimePoint now);
 
     /// Gives up requests without a complete answer whose users hang up by `now`.

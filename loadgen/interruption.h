@@ -14,8 +14,7 @@ struct Interruption {
     Interruption(std::stop_token stop, std::stop_token cut = {})  // NOLINT(google-explicit-constructor)
         : stop_starting(std::move(stop)), cut_off(std::move(cut)) {}
 
-    /// Request to start nothing more. Requests in flight are still followed for WorkerOptions::grace
-    /// (loadgen/worker.h), and then cancelled.
+    /// Request to start nothing more. Requests in flight have WorkerOptions::grace, and are then cancelled.
     std::stop_token stop_starting;
     /// Request to start nothing more and to cancel requests in flight at once.
     std::stop_token cut_off;

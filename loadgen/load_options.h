@@ -53,14 +53,12 @@ struct LoadOptions {
     /// The classes; there is at least one. A load that is not divided into classes has one class with an
     /// empty name. The dataset of every class must be set before the load is made.
     std::vector<ClassLoad> classes = std::vector<ClassLoad>(1);
-    /// The stop rules besides the limits of the classes. Rules of the kinds requests and duration have no
-    /// effect here; they must be in ClassLoad::limits.
+    /// The stop rules except those of the kinds requests and duration, which are in ClassLoad::limits.
     std::vector<StopRule> rules;
     std::uint32_t workers = 1;
     Shard shard = {};  ///< the part of the load that is made; the classes are those of the whole
     std::optional<TimePoint> began;  ///< zero of the schedule; absent means now
-    /// Called four times a second during the load and once at its end, from a thread of its own, so that
-    /// shards hear of each other; may be empty.
+    /// Called four times a second and at the load's end, from its own thread, to inform shards; may be empty.
     std::function<void(StopMonitor&, Progress&)> exchange = {};
     bool decides = true;   ///< whether stop rules are evaluated here; false if another shard decides
     WorkerOptions worker;  ///< options of all workers; `number` is set for each

@@ -22,9 +22,8 @@ std::optional<Route> route_named(std::string_view name);
 inline constexpr std::size_t kRoutedBytes = 512;  ///< bytes of a text
 inline constexpr std::size_t kRoutedIds = 128;    ///< token ids
 
-/// Returns the index of the server to choose in `in_flight`, this worker's requests for each, which is not
-/// empty. `turn` counts the choices of this worker from its own number on; for Route::session it is the
-/// number of the conversation.
+/// Returns the index of the server to choose in `in_flight`, this worker's requests for each (not empty).
+/// `turn` counts this worker's choices; for Route::session it is the number of the conversation.
 std::size_t target_for(Route route, std::uint64_t turn, const Prompt& prompt,
                        std::span<const std::size_t> in_flight);
 

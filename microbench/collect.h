@@ -1,7 +1,6 @@
 #pragma once
 // Computes the figures of a benchmark row from timed windows, and judges whether they are valid. A window of
-// a kernel is paired with the fastest read of as much memory next to it, so that noise cancels in their
-// ratio.
+// a kernel is paired with the fastest read of as much memory next to it, to cancel noise.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -59,8 +58,7 @@ struct Circumstances {
     std::uint64_t working_set_bytes = 0;
     std::uint64_t llc_bytes = 0;  ///< 0 means unknown
     bool must_exceed_llc = true;  ///< whether a working set below 4 × llc_bytes makes the row invalid
-    /// Whether a `cv` above kMaxVariation makes the row invalid. It is false for rows whose figure is the
-    /// fastest decile of the windows, which noise hardly changes.
+    /// Whether a `cv` above kMaxVariation makes the row invalid: not if its figure is the fastest decile.
     bool must_be_steady = true;
     std::string not_a_bound =
         {};  ///< for a compute ceiling: why it is no upper bound here; empty if it is one

@@ -26,9 +26,8 @@ class Kernel {
     /// Allocates and fills the memory of thread `thread`. Must be called once, on the pinned thread that
     /// will use the memory, because memory lies near the CPU that touches it first.
     virtual void prepare(std::size_t thread) = 0;
-    /// Fills the outputs with NaN, runs every variant on the first copy of the operand in the ring, and
-    /// compares the outputs with the fp64 reference. Returns the error, or nothing. prepare() must have been
-    /// called.
+    /// Fills the outputs with NaN, runs every variant on the first copy of the operand, and compares the
+    /// outputs with the fp64 reference. Returns the error, or nothing. prepare() must be called before.
     virtual std::optional<std::string> check(std::size_t thread) = 0;
 
     /// Returns the number of variants of the same work; the fastest depends on the CPU. run() uses the

@@ -1,6 +1,5 @@
 #pragma once
-// Reporters for Google Benchmark: they show our names without the library's suffixes, and a line
-// per row with its position in the suite.
+// Reporters for Google Benchmark that show our names, and a line per row with its position in the suite.
 #include <cstddef>
 #include <memory>
 #include <optional>

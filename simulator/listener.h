@@ -7,8 +7,7 @@
 
 namespace paretoken::sim {
 
-/// Returns a socket that listens on the address, with the kernel's receive stamps. Port 0 means a free one.
-/// Throws RuntimeError naming what to do.
+/// Returns a listening socket with the kernel's receive stamps. Port 0 means a free one. Throws RuntimeError.
 boost::asio::ip::tcp::acceptor listening(boost::asio::io_context& io, const std::string& host,
                                          std::uint16_t port);
 

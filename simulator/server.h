@@ -47,8 +47,7 @@ class Server {
   public:
     /// Binds and listens. Throws RuntimeError, and UsageError for an invalid certificate or key.
     Server(boost::asio::io_context& io, const ServerOptions& options);
-    /// Does not stop a server that was started: pending operations keep it alive until stop() is called or
-    /// the io_context is destroyed.
+    /// Does not stop a started server: pending operations keep it alive until stop() or the io_context's end.
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;

@@ -1,6 +1,5 @@
 #pragma once
-// The two socket calls that Asio does not have: reading with the kernel's receive stamp, converted from
-// CLOCK_REALTIME to CLOCK_MONOTONIC, and writing at once.
+// Socket calls that Asio lacks: reading with the kernel's receive stamp (CLOCK_MONOTONIC), writing at once.
 #include <cstddef>
 #include <span>
 #include <string_view>

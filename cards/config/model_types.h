@@ -22,12 +22,10 @@ struct ModelType {
     std::string experts_name = "mlp";   ///< name of the module that has the experts
 };
 
-/// The facts about the type of a config's language model. The class in `architectures` counts for a model
-/// whose model_type is not known.
+/// The facts about the type of a config's language model: model_type, or else the class in `architectures`.
 ModelType model_type_of(const JsonCursor& config);
 
-/// Whether feed-forward layers are gated, by the type, else by the activation. Throws UsageError if neither
-/// says it.
+/// Whether feed-forward layers are gated, by the type, else by the activation. Throws UsageError if unknown.
 bool is_gated(const JsonCursor& config, const ModelType& type);
 
 /// Throws a UsageError for a model without a KV cache that a config describes: encoders, encoder-decoders,

@@ -18,8 +18,7 @@ class NamePattern {
     /// From a shell pattern with "*" and "?". It also matches what is inside a module that it matches.
     static NamePattern shell(std::string_view pattern);
 
-    /// Whether the pattern matches from the beginning of the name on, as Python's re.match does. Throws
-    /// std::length_error if that takes too many steps.
+    /// Whether the pattern matches from the name's beginning on. Throws std::length_error for too many steps.
     bool matches(std::string_view name) const;
 
     struct Node {

@@ -1,6 +1,5 @@
 #pragma once
-// The storage format of each module of a config.json's model, by its quantization_config: which modules a
-// recipe quantises, in which format, and which it leaves alone.
+// The storage format of each module of a config.json's model, by its quantization_config.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -49,8 +48,7 @@ struct Recipe {
     Stored otherwise;           ///< format of linear layers that no rule concerns
     bool experts_only = false;  ///< whether `otherwise` is that of experts alone
     bool head = false;          ///< whether it is also that of the output projection
-    /// Formats of the embedding and of the output projection that a converter for llama.cpp chooses; absent:
-    /// `base`.
+    /// Formats of the embedding and output projection that llama.cpp's converter chooses; absent: `base`.
     std::optional<Stored> table = {};
     std::optional<Stored> output = {};
     std::uint64_t layers = 0;
@@ -63,12 +61,10 @@ struct Recipe {
 Recipe recipe_of(const JsonCursor& config, const JsonCursor& whole, const std::optional<std::string>& wanted,
                  std::uint64_t layers, std::vector<std::string> prefixes);
 
-/// The format of a matrix. Rules that concern it are marked as used. Throws UsageError if they contradict
-/// each other.
+/// The format of a matrix. Rules that concern it are marked as used. Throws UsageError if they conflict.
 Stored format_of(Recipe& recipe, const ModuleNames& module);
 
-/// Throws a UsageError for a rule that concerned no module although it seems to name one of the language
-/// model.
+/// Throws a UsageError for an unused rule that seems to name a module of the language model.
 void refuse_unused_rules(const Recipe& recipe);
 
 /// The type of the KV cache that a checkpoint states; nothing if it states none.

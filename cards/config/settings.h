@@ -1,6 +1,5 @@
 #pragma once
-// Settings of a config.json that are not understood. Each could change the KV cache or the weights, which
-// would then be a guess, so that they are refused by name.
+// Refuses by name the settings of a config.json that are not understood and could change KV cache or weights.
 #include <string>
 
 #include "cards/config/model_types.h"
@@ -13,8 +12,7 @@ void refuse_unknown_attention(const JsonCursor& config, const ModelType& type, c
 /// Throws a UsageError for a setting of experts, in a model that has them.
 void refuse_unknown_settings_of_experts(const JsonCursor& config);
 
-/// Throws a UsageError for a number of experts under a name that is not known, also one level deeper: the
-/// weights would be those of a dense model.
+/// Throws a UsageError for a number of experts under a name that is not known, also one level deeper.
 void refuse_unknown_experts(const JsonCursor& config, bool deeper = true);
 
 }  // namespace paretoken::cards

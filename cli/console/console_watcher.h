@@ -11,8 +11,7 @@
 
 namespace paretoken::cli {
 
-/// Returns the estimated seconds that are left of a sweep: the `left` points take the mean time of those
-/// measured. Nothing if `measured` is 0.
+/// Returns the estimated seconds that are left of a sweep; nothing if `measured` is 0.
 std::optional<double> time_left(double measured_s, std::size_t measured, std::size_t left);
 
 /// Returns one line about a measured point: its load, its figures, the verdict on its run with the reason if

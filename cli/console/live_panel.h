@@ -1,6 +1,5 @@
 #pragma once
-// Shows the progress of a load on standard error, from its own thread: on a terminal as a panel that is
-// redrawn in place, elsewhere as a plain line every 10 s.
+// Shows the progress of a load on standard error, from its own thread: a panel, or else a line every 10 s.
 #include <condition_variable>
 #include <mutex>
 #include <optional>

@@ -9,8 +9,7 @@
 
 namespace paretoken::cli {
 
-/// Keeps `json`, a result of `paretoken micro`, in place of the earlier one, and returns its path. Returns
-/// nothing if there is no cache folder or it cannot be written.
+/// Keeps `json` in place of the earlier result of `paretoken micro`. Returns its path, or nothing on failure.
 std::optional<std::string> keep_micro(const std::string& json);
 
 struct KeptMicro {

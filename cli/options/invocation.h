@@ -44,8 +44,7 @@ experiments::Access access_of(const LoadPlan& plan);
 /// else in a new directory that is named after the local time, "runs/20261121-094512". Creates nothing.
 reports::OutputRequest output_request(const LoadPlan& plan, reports::OutputKind kind);
 
-/// Returns where a shard that does not decide keeps its runs until shard 0 has them: beside the output
-/// directory, "runs/20261121-094512-shard-2".
+/// Returns where a shard that does not decide keeps its runs: beside the output directory, "…-shard-2".
 std::filesystem::path directory_of_shard(const LoadPlan& plan);
 
 /// Checks that the value of an option is a finite number from `least` to `most`, or 0 if `zero` is set. The

@@ -1,6 +1,5 @@
 #pragma once
-// Recipes are named sets of options: `run --recipe rag`. A new recipe is a row of the table. Lengths vary,
-// because closed loops of equal answers may run in step.
+// Recipes are named sets of options: `run --recipe rag`. Lengths vary, so that closed loops run less in step.
 #include <span>
 #include <string_view>
 #include <utility>

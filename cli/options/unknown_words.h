@@ -15,8 +15,7 @@ namespace paretoken::cli {
 /// look like options that the command does not have. Words after "--" are not checked.
 void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& arguments);
 
-/// Makes the parser refuse an empty value of any option of any command. An unset shell variable leaves an
-/// empty value; the user never means it.
+/// Makes the parser refuse an empty value (of an unset shell variable) of any option of any command.
 void refuse_empty_values(CLI::App& app);
 
 /// Makes an option that takes one value and is given several times take the last.

@@ -1,6 +1,5 @@
 #pragma once
-// The options that configuration files of other tools stand for, so that a line with such a file is
-// translated like one with options. The functions are pure.
+// The options that configuration files of other tools stand for. The functions are pure.
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,6 +1,5 @@
 #pragma once
-// Reads the command lines in manifests: containers of Kubernetes and of Docker Compose, and the steps of
-// workflows.
+// Reads the command lines in manifests: containers of Kubernetes and Docker Compose, and steps of workflows.
 #include <string>
 #include <string_view>
 

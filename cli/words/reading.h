@@ -25,8 +25,7 @@ std::string value_after(const std::vector<std::string>& words, std::size_t i);
 /// Translates words that come from `origin`; `own` are the options of our command.
 Translation composed(const std::vector<std::string>& words, Origin origin, std::string_view command,
                      const OwnOptions& own);
-/// Composes our command line from parts that are read already. `out` has what their reading noted, and `kept`
-/// the words that stay as they are.
+/// Composes our command line from parts. `out` has notes on their reading and `kept` the unchanged words.
 Translation composed(Parts parts, const Origin& origin, Translation out, const Texts& kept = {});
 
 /// Notes how one sweep measures all levels of the loops around a translated command, or that the command

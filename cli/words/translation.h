@@ -30,9 +30,8 @@ struct Translation {
 /// Returns how many words follow an option of our command; nothing if the command has no such option.
 using OwnOptions = std::function<std::optional<Values>(const std::string& name)>;
 
-/// Translates the words of one of our commands ("run"), which has the options `own`. Words in which no
-/// foreign name or value occurs are returned unchanged. Throws UsageError naming the option and the mistake
-/// in its value.
+/// Translates the words of one of our commands ("run"), which has the options `own`. Words without a foreign
+/// name or value are returned unchanged. Throws UsageError naming the option and the mistake.
 Translation translated(const std::vector<std::string>& words, std::string_view command,
                        const OwnOptions& own);
 
@@ -51,8 +50,7 @@ std::string shown_line(const Translation& translation);
 /// Returns the one line that names the options that need nothing here; empty if there is none.
 std::string unneeded_text(const Translation& translation);
 
-/// Returns why the words cannot be carried out: the unknown options and those without a counterpart, all at
-/// once; empty if there are none. `command` is "paretoken run".
+/// Returns why the words of `command` ("paretoken run") cannot be carried out; empty if they can.
 std::string complaint_of(const Translation& translation, std::string_view command);
 
 }  // namespace paretoken::cli

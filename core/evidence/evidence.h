@@ -1,7 +1,6 @@
 #pragma once
-// Computes how much independent evidence a run has about a percentile: requests that were in flight together
-// shared the server's state, so that they count as fewer independent samples (the effective sample).
-// Intervals, certificates and verdicts on SLOs follow from it (docs/statistics.md).
+// Computes how much independent evidence a run has about a percentile (docs/statistics.md): requests that
+// were in flight together shared the server's state, and count as fewer independent samples.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -22,8 +21,7 @@ struct Stay {
     bool operator==(const Stay&) const = default;
 };
 
-/// How long the state of the server influences later requests, and so how much evidence the window can hold.
-/// It is computed once from all requests of the load, for every series of values in the window.
+/// How long the state of the server influences later requests, and so how much evidence a window holds.
 struct LoadMemory {
     double window_s = 0;     ///< length of the window
     double residence_s = 0;  ///< mean time of a request in the system
@@ -42,11 +40,9 @@ struct LoadMemory {
     // Of a closed loop (core/result/rounds.h); 0 in an open loop, and if there are too few rounds:
     std::uint64_t rounds = 0;  ///< whole rounds of the window that count
     double round_share = 0;    ///< part of the window's requests that these rounds have
-    /// The number of independent samples that these rounds are worth. A series has at least as much evidence
-    /// as this, even if the dependence of its values cannot be estimated.
+    /// The number of independent samples that these rounds are worth; every series has at least as many.
     double round_samples = 0;
-    /// The length that the window needs to decide limits, if it has too few rounds and its requests run in
-    /// step (kDependsOnRounds): intervals are wide then, but limits would often be called missed falsely.
+    /// The length that a window with too few rounds in step needs to decide limits (kDependsOnRounds).
     double decides_s = 0;
 
     bool operator==(const LoadMemory&) const = default;
@@ -69,9 +65,8 @@ double effective_sample(std::span<const double> over, std::span<const double> we
 /// number in flight of LoadMemory::held_by_order. Infinite values are above every limit.
 double effective_sample_above(std::span<const double> values, double limit, const LoadMemory& memory);
 
-/// Returns the two levels (from 0 to 1) between whose sample quantiles the true percentile p, also a level,
-/// lies with the probability `confidence`, given n independent samples (Clopper and Pearson 1934). Returns
-/// nothing when n is too small to bound the percentile on both sides.
+/// Returns the two levels between whose sample quantiles the true percentile p lies with this confidence,
+/// given n independent samples (Clopper and Pearson 1934). Nothing if n is too small to bound both sides.
 std::optional<Interval> percentile_levels(double p, double n, double confidence = 0.95);
 
 /// Returns the 95 % interval of percentile p from `sorted` (ascending) values with `effective_n` effective

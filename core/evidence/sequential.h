@@ -1,7 +1,6 @@
 #pragma once
-// Compares a candidate with a baseline by pairs of runs. A decision is made only at looks (numbers of pairs
-// that are fixed beforehand), each of which spends a part of the allowed errors. A shift is a mean logarithm
-// of candidate ÷ baseline, positive if the candidate is worse.
+// Compares a candidate with a baseline by pairs of runs, with decisions only at looks. A shift is a mean
+// logarithm of candidate ÷ baseline, positive if the candidate is worse.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -11,8 +10,7 @@
 
 namespace paretoken {
 
-/// A number of pairs after which a decision may be made, and the error probabilities that are spent there, in
-/// addition to those of earlier looks.
+/// A number of pairs after which a decision may be made, with the error probabilities that it adds.
 struct Look {
     std::uint64_t pairs = 0;
     double alpha = 0;  ///< probability of a false fail, over all metrics
@@ -85,7 +83,6 @@ double p_fails_more(const Failures& baseline, const Failures& candidate);
 /// Returns the upper limit on the share of failures with the error `error` (Clopper and Pearson 1934).
 double share_upper_bound(const Failures& failures, double error);
 
-/// A change over time that is robust against a few outliers.
 struct RobustTrend {
     double change = 0;   ///< change from the first value to the last along the median slope (Theil and Sen)
     double p_value = 1;  ///< two-sided probability of such an order by chance (Mann and Kendall)
@@ -95,8 +92,7 @@ struct RobustTrend {
 /// Finds the trend; none (p_value 1) for fewer than 6 values, which cannot show one at the 1 % level.
 RobustTrend robust_trend(std::span<const double> series);
 
-/// Returns the two-sided significance of `better` pairs that changed for the better and `worse` pairs that
-/// changed for the worse (McNemar's exact test). Pairs that did not change do not count.
+/// Returns the two-sided p-value of McNemar's exact test from the pairs that became better and worse.
 double mcnemar_p_value(std::uint64_t better, std::uint64_t worse);
 
 }  // namespace paretoken

@@ -1,9 +1,7 @@
 #pragma once
 // The plan of a run: one plain value with everything that decides what is sent and when, how it is measured
-// and how the result is judged. The plan as asked has the options that the user gave, and defaults for the
-// others. In the plan as resolved, of the same type, the values that the user left open are filled in.
-// core/plan/plan_fields.h lists all fields and says which of them a resumed sweep and the fingerprint
-// compare.
+// and how the result is judged. In the plan as asked, options that the user left out have defaults; in the
+// plan as resolved, of the same type, they are filled in. core/plan/plan_fields.h lists all fields.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -39,8 +37,7 @@ struct RequestClass {
     std::optional<double> request_rate = {};
     std::optional<double> burstiness = {};  ///< shape of gamma gaps: 1 is Poisson, below 1 burstier
     std::optional<Spec> arrivals = {};      ///< arrival process; a resolved plan always has it
-    /// The largest number of requests in flight. In a closed loop it is the number of live jobs, whose agents
-    /// may have several requests in flight.
+    /// The largest number of requests in flight; in a closed loop, the number of live jobs.
     std::optional<std::uint64_t> concurrency = {};
     std::optional<std::uint64_t> max_in_flight = {};        ///< most requests in flight of all live jobs
     std::optional<std::uint64_t> prefill_concurrency = {};  ///< most requests without a first token
@@ -55,8 +52,7 @@ struct RequestClass {
     bool operator==(const RequestClass&) const = default;
 };
 
-/// The rules that decide when no more requests are started. The first rule that is met decides. Requests that
-/// are in flight then are still followed to their end.
+/// The rules that decide when no more requests are started: the first that is met. Those in flight still end.
 struct StopRules {
     /// The number of measured requests; a job or conversation of several turns counts once.
     std::optional<std::uint64_t> requests = {};
@@ -157,8 +153,7 @@ struct LoadPlan {
     Duration write_time{};               ///< virtual time: time to write one event
     std::uint32_t workers = 1;           ///< number of threads that generate the load
     Duration spin{};  ///< time before each due request in which a worker polls instead of sleeping
-    /// Whether the time of an event is read from the clock after the event was received. If it is false, the
-    /// kernel's receive timestamp is used.
+    /// Whether events are timed by the clock after they were received, not by the kernel's receive stamp.
     bool user_timestamps = false;
     /// Where metrics of servers and exporters are read, in the form of core/plan/scrape_places.h.
     std::vector<std::string> scrape = {"auto"};

@@ -1,6 +1,5 @@
 #pragma once
-// Computes a command line, or the texts of options, from a plan's echo, which is the plan as a result holds
-// it: the values of its fields as texts. The functions are pure.
+// Computes a command line, or the texts of options, from a plan's echo. The functions are pure.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,7 +1,6 @@
 #pragma once
-// The list of all fields of a LoadPlan. The options of `run` and `sweep`, their help, configuration files,
-// the echo in result files, the fingerprint of a workload and the comparison of a resumed sweep all iterate
-// over this list. A new option is a member of LoadPlan, a row in core/plan/rows/, and the code that uses it.
+// The list of all fields of a LoadPlan, from which options, help, files, fingerprints and comparisons of
+// plans are made. A new option is a member of LoadPlan, a row in core/plan/rows/, and the code that uses it.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -52,8 +51,7 @@ struct PlanField {
     /// without dashes is a positional argument. A row with a help text may leave them out: its option then
     /// has the field's name ("--num-prompts"). Empty in plan_fields(): the field has no option.
     std::string_view flags = {};
-    /// Names of the option in other tools, each with the tools that have it: "--max-concurrency:vllm,sglang".
-    /// A synonym means the same and takes the same values.
+    /// Names of the option in other tools, with the tools that have it: "--max-concurrency:vllm,sglang".
     std::string_view synonyms = {};
     std::string_view group = {};  ///< heading in --help; a row may leave out that of its file
     FieldType type = {};          ///< set by plan_fields() from `value`, as is `of_class`
@@ -61,8 +59,7 @@ struct PlanField {
     bool of_class = false;
     bool levels = false;  ///< whether a sweep takes several values and measures each
     bool words = false;   ///< whether the option takes all words that follow it, for a list
-    /// The text for --help. "{names}" in it stands for the values that the field takes;
-    /// cli/options/plan_options.cpp inserts them from tables that core may not include.
+    /// The text for --help; cli/options/plan_options.cpp replaces "{names}" in it by the possible values.
     std::string_view help = {};
     FieldValue value;
     /// Returns the part of a text that may be shown. Null: the field is not secret and is shown whole.

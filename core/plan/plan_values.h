@@ -6,8 +6,7 @@
 
 namespace paretoken {
 
-/// Returns the texts of all fields, also of those without an option, for each class; fields of the whole plan
-/// are in the first. Secrets are hidden.
+/// Returns all fields' texts for each class, with those of the whole plan in the first. Secrets are hidden.
 std::vector<PlanTexts> values_of(const LoadPlan& plan);
 
 /// Returns the plan with these values. Fields whose secrets are hidden take their values from `own`, the plan

@@ -47,8 +47,7 @@ LoadPlan with_shard(LoadPlan plan, const ReadsVariable& variable);
 /// would measure the whole. Throws UsageError.
 void require_one_process(std::string_view command, const ReadsVariable& variable);
 
-/// Returns the text of the Unix time at which a load begins (--start-at), or of a UTC time, in seconds.
-/// Throws UsageError if the text is neither.
+/// Returns the Unix time in seconds of a Unix or UTC time (--start-at). Throws UsageError for another text.
 double parse_start_at(std::string_view text);
 
 }  // namespace paretoken

@@ -1,13 +1,11 @@
 #pragma once
-// By how much the client's own delays may have changed what it measured: times of requests that it read or
-// sent late, and load that it held back.
+// By how much the client's own delays may have changed the times and the load that it measured.
 #include "core/record/record.h"
 
 namespace paretoken {
 
 /// A request with its times at the earliest that the client's delays allow: once with all of them, and once
-/// with the first event as it was measured, because the time between the first and the last event is then
-/// shortest.
+/// with the first event as it was measured, which gives the shortest time between the events.
 struct EarliestTimes {
     RequestRecord all;
     RequestRecord last_only;

@@ -1,6 +1,5 @@
 #pragma once
-// The figures of a whole run as another program reported them, by its own definitions. They are never mixed
-// with metrics and figures of this program.
+// The figures of a whole run as another program reported them, by its own definitions.
 #include <cstdint>
 #include <map>
 #include <optional>

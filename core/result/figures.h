@@ -50,8 +50,7 @@ struct ClientLoss {
 
 /// Computes the figures, each with a 95 % confidence interval and the bound of the client's own error.
 /// `totals` are those of the whole window. A figure that is not known, or whose `below` is 0, is left out.
-/// The interval holds the figure of `totals`, which may cover a start that no group has, and is cut at 0 and,
-/// for a share, at 1.
+/// The interval holds the figure of `totals`, and is cut at 0 and, for a share, at 1.
 Figures figures_of(const Totals& totals, const Blocks& blocks = {}, const ClientLoss& loss = {});
 
 }  // namespace paretoken

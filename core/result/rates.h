@@ -1,6 +1,5 @@
 #pragma once
-// Functions that the summaries of a run share: the judgement of a request by SLOs, the division of a run
-// into blocks or seconds, and series of its course.
+// Functions that the summaries of a run share: judging by SLOs, dividing into blocks or seconds, and series.
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,17 +16,15 @@ namespace paretoken {
 /// one that needs an unknown fact, warm-ups, and requests that the end of the run or their user cut off.
 Judgement judgement_of(const RequestRecord& record, const SummaryOptions& options, RequestSlos& request_slos);
 
-/// Returns whether a record that is judged as bad may truly be good: whether it meets each of its SLOs with
-/// its times at the earliest that the client's own delays allow.
+/// Returns whether a record that is judged as bad may be good without the client's own delays.
 bool may_be_good(const RequestRecord& record, const SummaryOptions& options, RequestSlos& request_slos);
 
 /// Returns the number of equal blocks into which an interval is divided for confidence intervals: as many as
 /// fit with at least 3 × `median_e2e_s` (seconds) each, at most 200; 0 when fewer than 10 fit.
 std::size_t interval_blocks(TimeSpan span, double median_e2e_s);
 
-/// The equal stretches of a run from its start for which series have a value: seconds, or whole numbers of
-/// seconds in a run of more than 100,000 s. There is no last one of less than 0.1 s unless it is the only
-/// one.
+/// The equal stretches of a run for which series have a value: seconds, or whole numbers of seconds in a run
+/// of more than 100,000 s. A last one of less than 0.1 s is left out unless it is the only one.
 struct Stretches {
     TimeSpan span;  ///< all of them; may end after the run
     std::size_t count = 0;

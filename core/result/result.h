@@ -1,6 +1,5 @@
 #pragma once
-// The result of one run as one plain value. Everything made of it (files, tables, reports, gates) is a pure
-// function of it; run.json has the same content. A quantity that was not measured is absent, never zero.
+// The result of one run as one plain value, also in run.json. What was not measured is absent, never zero.
 #include <array>
 #include <cstdint>
 #include <map>
@@ -79,13 +78,11 @@ struct Window {
     double end_s = 0;
     double run_s = 0;     ///< length of the run, from its start until the last request ended
     bool steady = false;  ///< false means that no steady state was found and the window is the whole run
-    /// Whether the number of requests of an open loop that were due and not over grew, because the server
-    /// does not keep up with the arrivals.
+    /// Whether the number of requests of an open loop that were due and not over grew.
     bool overloaded = false;
     std::string how;                  ///< one sentence
     std::vector<SteadyTest> tests{};  ///< tests for trends and shifts of the window's series
-    /// How far the requests of a closed loop run in step: 1 if all requests of a round are sent at the same
-    /// moment, 0 for independent requests (core/result/rounds.h).
+    /// How far the requests of a closed loop run in step, from 0 (independent) to 1 (core/result/rounds.h).
     std::optional<double> in_step = {};
     double zero_s = 0;  ///< the run's start on the clock of requests.jsonl, which begins with the warm-up
 
@@ -138,8 +135,7 @@ struct PercentileValue {
     /// Whether there is an interval and the effective sample is large enough to show at 99 % that this
     /// percentile meets a limit that no value exceeds; and whether lower percentiles are certified.
     bool certified = false;
-    /// By how much the value could be lower (higher for a speed), in the metric's unit, if every event had
-    /// arrived and every request been sent as early as the client's own delays allow. Absent if 0.
+    /// By how much the client's own delays may have raised the value (lowered it for a speed). Absent if 0.
     std::optional<double> instrument = {};
     /// The number of independent samples that have as much evidence. Absent without a steady state or a
     /// value, beyond the wait of an abandoned request, and for a pooled metric in a short window.
@@ -154,7 +150,6 @@ struct PercentileValue {
     bool operator==(const PercentileValue&) const = default;
 };
 
-/// Whether a percentile meets a limit.
 enum class SloVerdict : std::uint8_t {
     met,           ///< within the limit, shown at 99 % confidence on the effective sample
     within,        ///< measured within the limit, and not shown
@@ -173,8 +168,7 @@ struct SloResult {
     std::optional<double> worst = {};        ///< slowest (or lowest) value of a request that did not fail
     SloVerdict verdict = SloVerdict::insufficient;
     bool shown = false;  ///< SloFinding::shown
-    /// The factor by which the number of requests must probably grow until `within` or a `missed` that is not
-    /// shown is decided; absent if the verdict is shown or nothing is known.
+    /// From times_enough() (core/result/slo.h); absent if the verdict is shown or nothing is known.
     std::optional<double> times_enough = {};
     std::string note = {};  ///< reason why the metric is absent: an unknown fact; empty if none is missing
 
@@ -199,7 +193,6 @@ struct MetricSummary {
     const PercentileValue* at(double p) const;  ///< null if there is no such percentile
 };
 
-/// A rule of a benchmark, and whether a run has kept it.
 struct RuleResult {
     std::string name;
     std::string wanted;
@@ -209,7 +202,6 @@ struct RuleResult {
     bool operator==(const RuleResult&) const = default;
 };
 
-/// The benchmarks of agents whose rules are known.
 inline constexpr std::array<std::string_view, 2> kBenchmarks = {"agentx", "mlperf-agentic"};
 
 /// The rules of a published benchmark that a run was to keep (core/run/benchmark_rules.h).
@@ -224,24 +216,21 @@ struct BenchmarkRules {
 
 /// The tokens of one job over all of its turns, as the server's usage counts them.
 struct JobTokens {
-    double fresh = 0;   ///< prompt tokens that were computed; all of them if cached ones are not reported
+    double fresh = 0;  ///< prompt tokens that were computed; all of them if cached ones are not reported
     std::optional<double> cached = {};  ///< prompt tokens that came from a cache, if they are reported
     double output = 0;
 
     bool operator==(const JobTokens&) const = default;
 };
 
-/// The most jobs whose tokens a result holds.
 inline constexpr std::size_t kMostJobTokens = 1000;
 
-/// The results of the measured jobs of agents. A job is over when all of its turns have ended; one that the
-/// end of the run has cut is unfinished.
+/// The results of the measured jobs of agents. A job that the end of the run has cut is unfinished.
 struct JobResults {
     std::uint64_t ok = 0;      ///< jobs of which all turns ended well
     std::uint64_t failed = 0;  ///< jobs of which a turn failed or was given up
     std::uint64_t unfinished = 0;
     /// Over the jobs that are ok: job_turns, job_prompt_tokens, job_cached_tokens and job_output_tokens.
-    /// Their times are among the metrics of the run.
     std::vector<MetricSummary> metrics = {};
     /// Jobs that ended well in the window, per hour of the window; absent if the window has no length.
     std::optional<double> jobs_per_hour = {};
@@ -250,12 +239,10 @@ struct JobResults {
     std::optional<std::uint64_t> judged = {};
     std::optional<std::uint64_t> good = {};
     std::optional<double> good_jobs_per_hour = {};  ///< as jobs_per_hour
-    /// The tokens of each job that ended well, in the order of their starts, or of every n-th of them if
-    /// there are more than kMostJobTokens. Their cost per job follows from them and a price.
+    /// The tokens of each job that ended well, by start; of every n-th if there are more than kMostJobTokens.
     std::vector<JobTokens> tokens = {};
     /// Over the requests of jobs that ended well and follow a turn of their own agent: the share of their
-    /// prompts that the turn before had as its prompt or its answer, so that a cache may have kept it.
-    /// `cached_of_continued` is the share of that part that came from a cache, and is at most 1.
+    /// prompts that is in the turn before, and the share of that part that came from a cache (at most 1).
     std::optional<double> continued_ratio = {};
     std::optional<double> cached_of_continued = {};
     /// InferenceX's E2E-normalized interactivity in tokens/s: 1 ÷ the percentile of end-to-end time ÷ output
@@ -270,11 +257,9 @@ struct JobResults {
     const MetricSummary* metric(std::string_view key) const;  ///< null if there is none
 };
 
-/// Returns whether percentile p falls among the failures: it has no value then, or 0 for the inverse of a
-/// latency. Without a value otherwise, it is unknown.
+/// Returns whether percentile p falls among the failures. Without a value otherwise, it is unknown.
 bool falls_among_failures(const MetricSummary& summary, double p);
 
-/// The score of a probe: the share of questions that were answered as expected.
 struct ProbeScore {
     /// The name of the questions: "recall:ctx=4096,n=40", or the name of a file and the hash of its content.
     std::string probe;
@@ -285,16 +270,13 @@ struct ProbeScore {
     bool operator==(const ProbeScore&) const = default;
 };
 
-/// The client's own figures, which show whether it was the bottleneck. Delays until sending are of requests
-/// scheduled in the window, without warm-up and resent ones; the achieved rate and the CPU's load are of the
-/// window, all else of the whole run.
+/// The client's own figures. Delays until sending are of requests scheduled in the window, without resent
+/// ones; the achieved rate and the CPU's load are of the window, all else of the whole run.
 struct ClientHealth {
-    /// The clock of the events: "virtual" for a run in virtual time, "kernel" if at least half of the events
-    /// have a kernel stamp, otherwise "user".
+    /// The clock of the events: "virtual", "kernel" if at least half of them have a kernel stamp, or "user".
     std::string timing;
     std::optional<double> kernel_stamp_share;  ///< share of events with a kernel stamp
-    /// The client's own delay before sending: the time from the scheduled start until the request was sent,
-    /// less the waits for the in-flight cap and for a connection.
+    /// The time from the scheduled start until a request was sent, less waits for the cap and a connection.
     std::optional<double> loop_lag_p50_s;
     std::optional<double> loop_lag_p99_s;
     std::optional<double> connection_wait_p99_s;  ///< time from a request's start until it had a connection
@@ -323,8 +305,7 @@ struct ClientHealth {
     bool operator==(const ClientHealth&) const = default;
 };
 
-/// A quantity over time, in seconds since the run's start (Window::zero_s). `times_s` and `values` have
-/// equal lengths; times ascend, and times without a value are left out.
+/// A quantity over time, in ascending seconds since the run's start. Times without a value are left out.
 struct Series {
     std::string name;    ///< "output_tokens_per_s"
     std::string unit;    ///< "tok/s"
@@ -335,18 +316,15 @@ struct Series {
     bool operator==(const Series&) const = default;
 };
 
-/// The server's own figures from /metrics during the load, by quantity: "running" (mean of a gauge),
-/// "running_max", "generation_tokens" (growth of a counter), "queue_mean_s" (mean of a histogram),
-/// "prefix_hit_ratio". Over several engines counts are sums, shares means, and "running_imbalance" is the
-/// largest ÷ the mean.
+/// The server's own figures from /metrics during the load, by the keys of figures_over()
+/// (core/run/server_figures.h). Over several engines counts are sums and shares are means.
 struct ServerFigures {
     std::string engine;                          ///< "vllm", "sglang", "trtllm", "tgi", "llamacpp", or empty
     std::optional<std::uint64_t> engines = {};   ///< number of engines; absent for one
     std::map<std::string, std::string> sources;  ///< quantity → metric that it was read from
     std::map<std::string, double> window;        ///< quantities over the window
     std::map<std::string, double> whole_run;     ///< quantities from the first scrape to the last
-    /// What this client's requests caused, with warm-up, by the keys of the counters. Empty if a request did
-    /// not succeed, because its tokens are unknown.
+    /// What this client's requests and warm-up caused, by the counters' keys. Empty if any did not succeed.
     std::map<std::string, double> asked;
     /// Element i: the share of speculation passes in which drafted token i was accepted. Empty: unknown.
     std::vector<double> accepted_per_position = {};
@@ -414,7 +392,6 @@ struct Scope {
     bool operator==(const Scope&) const = default;
 
     const MetricSummary* metric(std::string_view key) const;  ///< null when it was not measured
-    /// Returns a percentile's value; nothing when it was not measured or has no value.
     std::optional<double> percentile(std::string_view key, double p) const;
 };
 
@@ -426,7 +403,6 @@ struct StopReason {
     bool operator==(const StopReason&) const = default;
 };
 
-/// The most turns of conversations that have a scope of their own.
 inline constexpr std::size_t kMostTurnScopes = 16;
 
 struct TargetScope : Scope {
@@ -435,7 +411,6 @@ struct TargetScope : Scope {
     bool operator==(const TargetScope&) const = default;
 };
 
-/// The result of a run: the scope of all its requests, and the values of the run as a whole.
 /// The part of a load that one of several processes made.
 struct ShardResult {
     std::uint32_t number = 0;  ///< from 0

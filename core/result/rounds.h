@@ -31,8 +31,7 @@ Rounds rounds_of(const RequestRows& measured, TimeSpan window, std::uint64_t in_
 /// Returns the smallest number of requests in the window of which rounds_of() makes rounds.
 std::uint64_t requests_for_rounds(std::uint64_t in_flight);
 
-/// From this value of in_step() on, the requests of a round depend on each other so much that fewer rounds
-/// than rounds_of() needs decide no limit (docs/statistics.md).
+/// From this value of in_step() on, fewer rounds than rounds_of() needs decide no limit (docs/statistics.md).
 inline constexpr double kDependsOnRounds = 0.25;
 
 /// Returns the number of independent samples that the rounds are worth. Rounds of fewer than 4 requests are

@@ -30,7 +30,6 @@ std::vector<std::string> slo_texts_in(std::string_view text);
 /// Throws UsageError for an unknown preset, with the known ones, and for a text that parse_slo() refuses.
 std::vector<std::string> slo_texts(std::string_view text);
 
-/// The percentile that a limit without a percentile stands for.
 inline constexpr double kSloPercentile = 0.9;
 
 /// The percentiles that a limit may have: those of every result (kPercentiles), or any from p10 to p99.9999.
@@ -51,26 +50,22 @@ Slo parse_request_slo(std::string_view text);
 std::string_view name_of(SloVerdict verdict);
 std::optional<SloVerdict> slo_verdict_named(std::string_view name);
 
-/// Returns whether a percentile is shown at 99 % to meet a limit (true) or to miss it (false), by
-/// PercentileValue::decided. Nothing if that is absent, or if the limit lies between its ends.
+/// Returns whether a percentile is shown at 99 % to meet a limit (true) or to miss it (false), else nothing.
 std::optional<bool> shown_on(const PercentileValue& percentile, double limit, bool higher_is_better);
 
-/// Returns the name of a limit without its value, as parse_slo() reads it: "ttft_p95". The name of a limit
-/// without a percentile has kSloPercentile: "ttft_p90".
+/// Returns a limit's name without its value: "ttft_p95"; one without a percentile has kSloPercentile.
 std::string name_of(const Slo& slo);
 
 Facts needs_of(const std::vector<Slo>& slos, bool open_loop);
 
-/// The finding of one run about one SLO.
 struct SloFinding {
     SloVerdict verdict = SloVerdict::insufficient;
     bool shown = false;  ///< whether `met` or `missed` is shown at 99 %
     /// The percentile's value; nothing when it falls among failures or was not measured.
     std::optional<double> value = {};
 };
-/// Judges the percentile of an SLO (docs/statistics.md); in an open loop "ttft" and "e2e" count from the
-/// intended start. Met or missed if that is shown at 99 %; otherwise missed over the limit, and within it if
-/// there are at least 20 requests and as many as are in flight.
+/// Judges the percentile of an SLO (docs/statistics.md). In an open loop "ttft" and "e2e" count from the
+/// intended start. `within` needs at least 20 requests, and as many as are in flight.
 SloFinding finding_on(const RunResult& result, const Slo& slo);
 
 /// Returns the factor by which the number of requests must probably grow until a finding is shown. Returns
@@ -81,9 +76,8 @@ std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 /// count_over() sets it. Results of metrics that need one of the `unknown` facts have a note.
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos, Facts unknown = {});
 
-/// Adds 1 to SloResult::over of each limit that a request of the window misses, by a failure or by its
-/// value. `results` are those of slo_results() for `slos`. An abandoned request is not counted, and neither
-/// is any for a limit with a note. The function must be called once for each request of the window.
+/// Adds 1 to SloResult::over of each limit without a note that a request of the window misses, also by
+/// failing. `results` are those of slo_results() for `slos`. An abandoned request is not counted.
 void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, bool open_loop,
                 const RequestRecord& request);
 
@@ -91,8 +85,7 @@ void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, b
 std::string over_text(const SloResult& result);
 
 /// Returns a sentence such as "ttft_p95 is 812 ms: misses the limit of 800 ms (14 of 120 requests miss it,
-/// the worst is at 131 % of it)". What is not shown at 99 % is said to be so, with the evidence there is.
-/// `run` is the run of the result.
+/// …)", which says what is not shown at 99 %. `run` is the run of the result.
 std::string slo_text(const RunResult& run, const SloResult& result);
 
 /// Returns the verdict on limits together: missed, insufficient or within if one is, else met.
@@ -110,8 +103,7 @@ class RequestSlos {
     std::unordered_map<std::string, std::vector<Slo>> read_;
 };
 
-/// Returns whether a request meets all SLOs. In an open loop "ttft" and "e2e" are judged from the scheduled
-/// start (ttft_intended, e2e_intended).
+/// Returns whether a request meets all SLOs. In an open loop "ttft" and "e2e" count from the scheduled start.
 bool is_good(const RequestRecord& record, const std::vector<Slo>& slos, bool open_loop);
 
 }  // namespace paretoken

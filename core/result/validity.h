@@ -45,16 +45,13 @@ bool is_of_host(std::string_view check);
 /// Returns the text of the first reason whose severity is the verdict; empty if there is none.
 std::string gravest_reason(const Validity& validity);
 
-/// Returns whether records are missing, such as those of a shard. Nothing was interrupted then, and the
-/// reason `records_lost` says more than the reason `partial`.
+/// Returns whether records are missing, such as those of a shard, although nothing was interrupted.
 bool has_lost_records(const RunResult& result);
 
-/// Returns whether the server answered more requests meanwhile than the result has, because it is that of a
-/// shard or has lost records. A cost would be too high.
+/// Returns whether the server answered requests that the result lacks, so that a cost would be too high.
 bool lacks_requests(const RunResult& result);
 
-/// Returns whether the server kept up with the arrivals: the queue of an open loop neither grew during the
-/// run nor ended it (the stop rule "diverging").
+/// Returns whether the queue of an open loop neither grew during the run nor ended it.
 bool kept_up(const RunResult& result);
 
 /// "served 13.1 of 20 req/s", of an open loop with a rate; empty of another run.

@@ -1,6 +1,5 @@
 #pragma once
-// What the load generator reports about itself: how it read events, how busy its threads were, and what the
-// kernel counted for its connections.
+// What the load generator reports about its reading of events, its threads and its connections.
 #include <cstdint>
 #include <vector>
 

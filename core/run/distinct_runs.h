@@ -1,6 +1,5 @@
 #pragma once
-// Finds out whether a command was given the same run more than once, as a copy or by another path. A run that
-// counts twice would look like evidence that was never gathered.
+// Finds runs that a command was given more than once, as a copy or by another path.
 #include <map>
 #include <string>
 

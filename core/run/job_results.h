@@ -1,6 +1,5 @@
 #pragma once
-// Computes the results of the jobs of agents in a run (JobResults in core/result/result.h). Jobs, not
-// requests, are the independent unit of these statistics.
+// Computes the results of the jobs of agents in a run. Jobs are the independent unit of these statistics.
 #include <map>
 #include <optional>
 #include <string>

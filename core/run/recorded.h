@@ -1,6 +1,5 @@
 #pragma once
-// What was observed of a run, without anything that was concluded from it. A run directory has the same
-// content. result_of() (core/run/result_of.h) makes the result.
+// What was observed of a run, without conclusions, as in a run directory. result_of() makes the result.
 #include <cstdint>
 #include <memory>
 #include <optional>

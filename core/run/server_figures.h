@@ -19,8 +19,7 @@ struct ServerFigures;
 /// A share is a gauge from 0 to 1: engines are averaged, while other gauges are summed.
 enum class MetricKind : std::uint8_t { gauge, share, counter, histogram };
 
-/// A quantity and its names in engines and their versions; of the names of one engine, the newest is the
-/// first. The names of different engines never collide, because each engine has its own prefix.
+/// A quantity and its names in engines and their versions; of one engine's names, the newest is the first.
 struct ServerMetric {
     std::string_view key;
     MetricKind kind = MetricKind::gauge;
@@ -51,7 +50,7 @@ void add_scrape(ServerScrapes& scrapes, ServerScrape scrape);
 ServerScrapes combined(std::vector<ServerScrapes> servers);
 
 /// Returns the figures of the time `span`, by key:
-///   gauge, share  KEY and KEY_max: mean and maximum of the scrapes; several engines also KEY_imbalance
+///   gauge, share  KEY and KEY_max: mean and maximum; several engines also KEY_imbalance: largest ÷ mean
 ///   counter       KEY: the growth, which is linear between two scrapes
 ///   histogram     KEY_mean_s: the mean of the samples that were added
 /// Ratios of counters are included. A counter that falls was reset if at least half of them fall with it; an

@@ -19,8 +19,7 @@ bool is_secret_option(std::string_view name);
 /// "Bearer", and those of URLs. Short numbers and references to variables ("$KEY") are no secrets.
 void add_command(Secrets& secrets, std::string_view command);
 
-/// Adds the value of a setting if its name says that it is a secret; what follows "Bearer", and the secrets
-/// of a URL, in any value.
+/// Adds the value of a setting with a secret name; in any value, what follows "Bearer", and secrets of a URL.
 void add_setting(Secrets& secrets, std::string_view name, std::string_view value);
 
 /// Adds the same of an entry of an environment, "NAME=VALUE".

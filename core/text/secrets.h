@@ -21,8 +21,7 @@ class Secrets {
     /// Headers that only describe the request (Content-Type, Accept, …) have no secrets.
     void add_header(std::string_view name, std::string_view value);
 
-    /// Adds user name and password of "http://USER:PASSWORD@HOST", and the values of the query string, except
-    /// those that are known to be harmless, such as api-version.
+    /// Adds user name and password of a URL, and its query's values, except harmless ones like api-version.
     void add_url(std::string_view url);
 
     bool empty() const { return known_.empty(); }
@@ -43,8 +42,7 @@ class Secrets {
 /// Returns whether a variable probably holds a secret: "HF_TOKEN", "OPENAI_API_KEY".
 bool names_a_secret(std::string_view variable);
 
-/// Returns `url` for storing and printing: without credentials and the values of its query, except harmless
-/// ones. A text without either, and "sim:…", are unchanged.
+/// Returns `url` without credentials and its query's values, except harmless ones, for storing and printing.
 std::string redacted_url(std::string_view url);
 
 /// Returns whether a URL, which need not be a valid one, has a name or a password before its host.

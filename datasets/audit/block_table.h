@@ -1,6 +1,5 @@
 #pragma once
-// A hash table of fixed size with the names of the prompt blocks that were seen. When a bucket is full, the
-// new name replaces an older one, which is counted as forgotten.
+// A hash table of fixed size for names of prompt blocks. A full bucket forgets (and counts) an older name.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,8 +1,7 @@
 #pragma once
-// Requests from a file whose columns have names of their own: lines of comma-separated values behind a
-// header, or JSON objects. The spec says which column holds what: "columns:prompt=question,output_tokens=n".
-// A row is read as a row of "custom" with these fields (datasets/files/custom_jsonl.h) if it has a prompt or
-// messages, else as one of "turns".
+// Requests from a file whose columns have names of their own, as csv with a header or JSON objects. The spec
+// says which column holds what: "columns:prompt=question,output_tokens=n". A row is read as one of "custom"
+// (datasets/files/custom_jsonl.h) if it has a prompt or messages, else as one of "turns".
 #include <memory>
 
 #include "datasets/files/file_dataset.h"

@@ -1,6 +1,5 @@
 #pragma once
-// Finds the fields of a line of values by the names in the header, between which are commas, or else
-// semicolons or tabs. The functions are pure.
+// Finds the fields of a line of values by the header, with commas, semicolons or tabs between them.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,8 +34,7 @@ std::vector<std::string_view> csv_columns(std::string_view header);
 /// Returns a header of numbers, "1,2,3", for rows without a header, so that columns are found by number.
 std::string csv_numbers(std::string_view row);
 
-/// Returns whether a field has only digits and dots, and at least one. If a field of the first row does, this
-/// row holds lengths and is not a header.
+/// Returns whether a field consists of digits and dots, so that its row holds lengths and is not a header.
 bool is_length(std::string_view field);
 
 /// Returns the seconds of a number of seconds, which is returned unchanged, or of milli-, micro- or

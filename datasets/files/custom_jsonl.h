@@ -1,20 +1,17 @@
 #pragma once
 // Requests from a file, one JSON object per line: "prompt" (text or token ids) or "messages" ([{role,
 // content}]), and optionally "output_tokens" (or "max_tokens" and similar names of other programs),
-// "input_tokens" (the prompt's length, which results show beside the length that the server counts; ignored
-// for token ids), "at_s" (time of the request in seconds, or a date and time), "class", "model", "slo"
-// (limits for this request in place of the run's: "ttft:500 tpot:20") and "body" (an object that is merged
-// into the JSON body of the request). The content of a message is text or a list of parts, which is sent
-// unchanged, as are its further fields ("tool_calls", "tool_call_id", "name"); a message that calls tools may
-// have null. Fields of a row that have no effect are named in a note. Rows with the same value of
-// "conversation" are the turns of one conversation. Each of them adds its messages, which may begin with the
-// assistant's recorded reply. "turn" is optional; if a row has it, it must be the number of the row's turn in
-// the conversation, counted from 0. Rows with the same "job" are the turns of one job (datasets/job.h), and
-// each conversation is an agent of it. "after" lists the ids of turns that must have ended besides the turn
-// before, "delay_s" and "tool_s" are the pause and the time of tools before the turn, "fork_of" is the id of
-// the turn whose history an agent's first turn inherits, and "background" marks the turns of agents that
-// nobody waits for. "whole_prompt" marks a turn whose messages are the whole prompt, so that no history is
-// added.
+// "input_tokens" (the prompt's length, which results show beside the server's count; ignored for token ids),
+// "at_s" (time of the request in seconds, or a date and time), "class", "model", "slo" (limits for this
+// request in place of the run's: "ttft:500 tpot:20") and "body" (an object that is merged into the JSON
+// body). The content of a message is text, a list of parts, or null if it calls tools; it is sent unchanged,
+// as are further fields ("tool_calls", "tool_call_id", "name"). Fields without effect are named in a note.
+// Rows with the same "conversation" are its turns, each of which adds its messages, which may begin with the
+// assistant's recorded reply. "turn", if given, must be the number of the turn, from 0. Rows with the same
+// "job" are the turns of one job (datasets/job.h), and each conversation is an agent of it. "after" lists the
+// ids of turns that must have ended besides the turn before, "delay_s" and "tool_s" are the pause and the
+// time of tools before the turn, "fork_of" is the id of the turn whose history an agent's first turn
+// inherits, "background" marks turns that nobody waits for, and "whole_prompt" turns without a history.
 #include <memory>
 
 #include "datasets/files/file_dataset.h"

@@ -96,9 +96,8 @@ struct JobFields {
 struct RowFormat {
     std::string_view name;
     RowLayout layout = RowLayout::lines;
-    /// Reads a row that has a prompt, or `input_tokens`, or is unusable. `header` is the first line of a csv,
-    /// else empty. A wrong row is refused by place.refuse(). Thread-safe. `text` must have RowFile::kPadding
-    /// readable bytes behind it.
+    /// Reads a row; place.refuse() refuses a wrong one. `header` is the first line of a csv, else empty.
+    /// Thread-safe. `text` must have RowFile::kPadding readable bytes behind it.
     std::function<Row(std::string_view text, const std::string& header, const RowPlace& place)> read = {};
     std::int64_t block_tokens = 0;          ///< tokens per block, if rows have blocks
     std::uint32_t most_turns = UINT16_MAX;  ///< largest number of turns from one row; later ones are left out

@@ -16,8 +16,7 @@ class element;
 namespace paretoken::datasets {
 
 /// Parses a row, which is valid until this thread's next call and has RowFile::kPadding readable bytes behind
-/// it. Throws UsageError by place.refuse() if it is no JSON object; the functions below do if a value has
-/// another type or is out of range.
+/// it. All readers here throw UsageError by place.refuse() for a value of a wrong type or range.
 const simdjson::dom::element& object_of(std::string_view text, const RowPlace& place);
 /// Gives back the memory that parsing took in this thread, several times that of the longest row. What
 /// object_of() returned is not valid any more.

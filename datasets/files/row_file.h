@@ -1,7 +1,6 @@
 #pragma once
-// The rows of a file: lines, lines of comma-separated values, or elements of a JSON array. Only the positions
-// of rows are kept (8 bytes each). Invariant: row(i) returns the i-th row of the first reading, unless the
-// file was changed.
+// The rows of a file: lines, or elements of a JSON array. Only their positions are kept (8 bytes each).
+// Invariant: row(i) returns the i-th row of the first reading, unless the file was changed.
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -29,8 +29,7 @@ struct RecallOptions {
 /// Reads "recall:ctx=4k,n=40,osl=64". Throws UsageError, also for a context below 128 tokens.
 RecallOptions recall_options(const Spec& spec);
 
-/// Makes the dataset. Its prompts are texts that do not depend on the seed and the salt in `options`, so that
-/// the answers of different runs can be compared.
+/// Makes the dataset. Its prompts do not depend on seed and salt, so that answers of runs can be compared.
 std::unique_ptr<Dataset> make_recall(const DatasetOptions& options);
 
 }  // namespace paretoken::datasets

@@ -8,13 +8,11 @@
 namespace paretoken::datasets {
 
 /// "synthetic:isl=512,osl=128[,ratio=0.2]": isl and osl are distributions (datasets/synthetic/lengths.h), to
-/// which ratio applies if they are plain numbers. "synthetic:isl=pairs:…" takes LengthPairs (same header)
-/// instead.
+/// which ratio applies if they are plain numbers. "synthetic:isl=pairs:…" takes LengthPairs instead.
 std::unique_ptr<Dataset> make_synthetic(const DatasetOptions& options);
 
-/// A range of ids that are ordinary tokens in every common tokenizer: [1000, min(vocabulary − 16, 8000)),
-/// because Mistral's Tekken reserves all ids below 1000. For a vocabulary below 2000, its upper half without
-/// the last 16.
+/// The ids that are ordinary tokens in every common tokenizer: [1000, min(vocabulary − 16, 8000)), as
+/// Mistral's Tekken reserves those below 1000. Below 2000, the vocabulary's upper half without the last 16.
 struct IdRange {
     std::int32_t low = 0;
     std::int32_t high = 0;  ///< first id behind the range

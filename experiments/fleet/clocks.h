@@ -25,8 +25,7 @@ struct ClockOffset {
 /// question and the answer, so that half of it bounds the error. Nothing without exchanges.
 std::optional<ClockOffset> offset_of(std::span<const ClockExchange> exchanges);
 
-/// Returns the largest error over a load between two measured offsets: the change of the offset, by which the
-/// clocks may have drifted apart, is added to the larger error.
+/// Returns the largest error between two measured offsets: the larger one plus the change of the offset.
 Duration error_between(const ClockOffset& before, const ClockOffset& after);
 
 }  // namespace paretoken::experiments

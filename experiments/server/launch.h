@@ -40,9 +40,8 @@ class ServerLauncher {
     ServerLauncher(const ServerLauncher&) = delete;
     ServerLauncher& operator=(const ServerLauncher&) = delete;
 
-    /// Opens the target of a plan. If its command's server is not running, or with `anew`, the command is
-    /// started, with its output in `directory`/server.log. Throws ServerFailed; otherwise as open_target()
-    /// does.
+    /// Opens the target of a plan. Its command is started if its server does not run, or with `anew`, with
+    /// its output in `directory`/server.log. Throws ServerFailed; otherwise as open_target() does.
     std::unique_ptr<Target> open(const LoadPlan& asked, const std::filesystem::path& directory,
                                  bool anew = false);
 

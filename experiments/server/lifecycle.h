@@ -13,8 +13,7 @@
 
 namespace paretoken::experiments {
 
-/// The command of a server. The first line on the server's standard output shows that it is ready: the text
-/// `ready`, followed by the server's URL.
+/// The command of a server that is ready once the first line of its standard output is `ready` and its URL.
 struct ServerCommand {
     std::filesystem::path program;
     std::vector<std::string> arguments;

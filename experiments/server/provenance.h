@@ -28,8 +28,7 @@ std::vector<std::string> words_to_continue(const Invocation& invocation,
 /// Returns the provenance of a run that starts now. Throws UsageError for a wrong GPU or model card.
 Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation);
 
-/// Returns the engine that served, as its metrics are named ("vllm", "llamacpp", "trtllm"), or what the API
-/// tells of it; empty if neither says it.
+/// Returns the engine that served, as its metrics or else its API name it ("vllm", "llamacpp"); may be empty.
 std::string engine_of(const RunResult& result);
 
 /// Returns the current time, or the time that was `ago` before: "2026-11-21T09:45:12Z".

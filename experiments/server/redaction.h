@@ -1,6 +1,5 @@
 #pragma once
-// Keeps the secrets of a plan out of everything that an experiment stores. The command line repeats them, and
-// so does a server that quotes a request.
+// Keeps the secrets of a plan out of everything that an experiment stores, such as command lines and errors.
 #include <string>
 
 #include "core/plan/plan.h"
@@ -21,8 +20,7 @@ namespace paretoken::experiments {
 /// ones), and secret values in --server-env, --metadata, commands and request bodies. Throws UsageError.
 Secrets secrets_of(const LoadPlan& plan, const std::string& api_key);
 
-// These hide `secrets` in the texts that may hold them: command line, URLs, model, metadata, options, and
-// what the server tells about itself.
+// These hide `secrets` in command line, URLs, model, metadata, options, and what the server tells of itself.
 void redact(PlanEcho& options, const Secrets& secrets);
 void redact(Begun& begun, const Secrets& secrets);
 void redact(ServerScrape& scrape, const Secrets& secrets);

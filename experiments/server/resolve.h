@@ -27,21 +27,18 @@ std::string_view name_of(Axis axis);  ///< name of the field: "concurrency"
 /// level. A limit on requests is raised to a level of concurrency, which fewer would never reach.
 LoadPlan at_level(LoadPlan asked, Axis axis, double level);
 
-/// Throws UsageError if every class of requests gives its own load, so that a sweep over this axis would
-/// measure the same load at each level.
+/// Throws UsageError if every class has a load of its own, so that all levels would measure the same.
 void require_class_to_vary(const LoadPlan& asked, Axis axis);
 
-/// Makes one class of each text of --class, names datasets and sets default lengths, and reads, checks and
-/// hashes the files that the plan names. A second application changes nothing. Throws UsageError when options
-/// are wrong or contradict each other, RuntimeError when a file cannot be read.
+/// Makes the classes of --class, names datasets, sets default lengths, and checks and hashes the plan's
+/// files. It is idempotent. Throws UsageError for wrong options, RuntimeError when a file cannot be read.
 LoadPlan with_dataset(LoadPlan plan);
 
 /// Returns the length of the plan's trace if that shall be replayed: one dataset with times and no load of
 /// its own; nothing otherwise. `asked` is a plan after with_dataset(). Reads the file.
 std::optional<Duration> recorded_length(const LoadPlan& asked);
 
-/// Throws UsageError if --burstiness is given for a class without a rate, where it would have no effect.
-/// `asked` has the level of a sweep over rates.
+/// Throws UsageError if a class without a rate has --burstiness. `asked` has the level of a sweep over rates.
 void require_rate_for_burstiness(const LoadPlan& asked);
 
 /// The rounds of a run whose length is not given: as many as show that a run is within a limit.
@@ -66,8 +63,7 @@ std::string model_served(const LoadPlan& asked, const loadgen::EndpointFacts& fa
 /// Throws as these do, and UsageError for token ids that the server does not accept.
 LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const std::string& salt);
 
-/// Returns the most requests that a plan after with_load() can have in flight, never more than it makes in
-/// all. Returns nothing if one of its classes has no cap.
+/// Returns the most requests that a plan after with_load() can have in flight; nothing if a class has no cap.
 std::optional<std::uint64_t> most_in_flight(const LoadPlan& plan);
 
 /// Returns the requests of one class of a resolved plan. `outline_content`: as in DatasetOptions.
@@ -87,11 +83,9 @@ void require_divisible(const LoadPlan& plan);
 /// because all must make the same prompts; otherwise fresh_salt().
 std::string salt_for(const LoadPlan& asked);
 
-/// Returns whether the requests of a resolved plan share nothing except the tokens of a chat template, so
-/// that a prefix cache cannot help any of them.
+/// Returns whether the requests of a resolved plan share nothing except the tokens of a chat template.
 bool shares_nothing(const LoadPlan& resolved);
 
-/// Returns a random salt that no run had before.
 std::string fresh_salt();
 
 }  // namespace paretoken::experiments

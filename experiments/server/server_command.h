@@ -94,9 +94,8 @@ bool is_ready(const std::string& url, const std::string& ready_url);
 void wait_until_ready(const std::string& url, const std::string& ready_url, Duration patience,
                       Watcher& watcher, const std::stop_token& stop);
 
-/// Runs the command of --after-run-cmd to its end, with the port of the plan's first server filled in; its
-/// output goes to standard error. Throws UsageError when it cannot be split, and RuntimeError when it cannot
-/// be started or ends with another status than 0.
+/// Runs the command of --after-run-cmd with the port of the plan's first server; its output goes to standard
+/// error. Throws UsageError when it cannot be split, RuntimeError when it cannot be started or fails.
 void run_after(const LoadPlan& plan);
 
 /// Returns each "http://HOST:PORT" and "https://HOST:PORT" in a server's output once, in the order of the

@@ -1,6 +1,5 @@
 #pragma once
-// Whether an earlier run, whose records lie beside this one, had sent its prompts to the same server: the
-// prefix cache then serves what the first run had to compute.
+// Whether an earlier run, whose records lie beside this one, had sent its prompts to the same server.
 #include <filesystem>
 #include <string>
 #include <vector>

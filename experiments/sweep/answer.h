@@ -1,6 +1,5 @@
 #pragma once
-// Answers from the finished runs of a sweep with limits (--slo): the highest load that was shown to meet
-// them, the highest within them, and the run that would show it.
+// Answers from the runs of a sweep with limits (--slo): the highest load shown to meet them, or within them.
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -1,9 +1,7 @@
 #pragma once
-// Finds the highest load that meets SLOs. The search doubles the level until one fails or the server is
-// saturated (or halves it until one passes), bisects between the highest level that passed and the lowest
-// that failed, and confirms the result by a second run with new requests. An insufficient run is measured
-// again with 2, 4, 8 … times the requests, at most KneeSearchOptions::longest. docs/statistics.md has the
-// rules.
+// Finds the highest load that meets SLOs: doubles the level until one fails (or halves it until one passes),
+// bisects between, and confirms the result by a second run with new requests. An insufficient run is measured
+// again with 2, 4, 8 … times the requests, at most KneeSearchOptions::longest (docs/statistics.md).
 #include <cstdint>
 #include <map>
 #include <optional>

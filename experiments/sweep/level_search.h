@@ -1,6 +1,5 @@
 #pragma once
-// What all searches over the levels of a load have in common: a search returns the next level to measure, and
-// is told the result. It measures nothing itself.
+// What all searches over levels share: each returns the next level to measure, and is told the result.
 #include <algorithm>
 #include <cstdint>
 #include <optional>

@@ -21,8 +21,7 @@ namespace paretoken::experiments {
 class ServerLauncher;
 struct Session;
 
-/// The order in which the levels of a cell are measured. If levels only ascend, drift over time (caches,
-/// temperature) looks like an effect of the load.
+/// The order in which a cell's levels are measured. If they ascend, drift looks like an effect of the load.
 enum class Order : std::uint8_t {
     ascending,  ///< all levels ascending, once for each repeat
     random,     ///< levels and repeats shuffled by the seed
@@ -146,9 +145,8 @@ RunResult measure_point(const Target& target, const LoadPlan& asked, reports::Sw
                         const reports::SweepPoint& planned, const std::filesystem::path& directory,
                         const Session& session);
 
-/// Throws RuntimeError when points of a sweep are missing or failed, Error with
-/// ExitCode::measurement_invalid when any of them is invalid. `continuing` is the command that measures what
-/// is missing.
+/// Throws RuntimeError when points of a sweep are missing or failed, Error with ExitCode::measurement_invalid
+/// when any is invalid. `continuing` is the command that measures what is missing.
 void require_valid(const reports::SweepFile& file, const std::string& continuing);
 
 }  // namespace paretoken::experiments

@@ -1,6 +1,5 @@
 #pragma once
-// A watch makes a small run per interval, for any time, and writes a line for each: results, the server's
-// metrics, firing alerts, and the drift against a reference.
+// A watch makes a small run per interval, and writes a line for each: results, metrics, alerts and drift.
 #include <cstdint>
 #include <filesystem>
 #include <functional>

@@ -20,8 +20,7 @@ struct ExchangeFailure {
 };
 
 /// The events of an exchange: on_ready, on_sent (late or never if the server answers early), on_head, on_body
-/// (any number of times), on_complete. on_failure may replace any of them. It, on_complete and
-/// Connection::abandon() are the last.
+/// (any number of times) and on_complete. on_complete, on_failure (at any time) or abandon() is the last.
 class ExchangeSink {
   public:
     virtual ~ExchangeSink() = default;

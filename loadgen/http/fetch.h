@@ -36,8 +36,7 @@ class Fetcher {
     /// The most bytes kept of an answer with another status; the rest is dropped.
     static constexpr std::size_t kLongestError = std::size_t{1} << 20;
 
-    /// `headers` are sent with every request (authorisation, for example). `tls` is null for plain HTTP and
-    /// must outlive this. `stop` ends a request in progress.
+    /// `tls` is null for plain HTTP and must outlive this. `stop` ends a request in progress.
     Fetcher(const Url& url, const Address& address, const TlsContext* tls, const Headers& headers,
             std::stop_token stop = {});
     ~Fetcher();
@@ -51,8 +50,7 @@ class Fetcher {
     Fetched post(std::string_view path, std::string_view body, Duration timeout,
                  bool (*is_whole)(std::string_view body) = nullptr);
 
-    /// Makes get() and post() call `tell` with "POST /path" when a request is not answered completely within
-    /// `after`, once for each such request.
+    /// Calls `tell` with "POST /path" once for each get() or post() that takes longer than `after`.
     void when_slow(Duration after, std::function<void(const std::string&)> tell);
 
   private:

@@ -1,6 +1,5 @@
 #pragma once
-// HTTP/1.1 as bytes, without I/O: writes requests and reads responses. Bodies are passed on as views into the
-// input, in any pieces. The library Beast parses the heads.
+// HTTP/1.1 as bytes, without I/O. Bodies are passed on as views into the input, in any pieces.
 #include <ctime>
 #include <optional>
 #include <span>
@@ -30,8 +29,7 @@ struct RequestHead {
 /// Returns the whole request: head, `extra` headers, Content-Length (only for POST) and body.
 std::string request_text(const RequestHead& head, const Headers& extra, std::string_view body);
 
-/// Returns the part of request_text() that is equal for all requests with this head. The extra headers and
-/// Content-Length follow it. A hot path computes it only once.
+/// Returns the part of request_text() for this head that all requests share; a hot path computes it once.
 std::string head_text(const RequestHead& head);
 
 struct ResponseHead {
@@ -44,8 +42,7 @@ struct ResponseHead {
     std::vector<std::string> further = {};  ///< values of ResponseSink::further_headers(); empty: none
 };
 
-/// Returns the time from `now`, a Unix time, to that of a Retry-After (a number of seconds or a date), at
-/// most an hour; nothing if there is none.
+/// Returns the time from the Unix time `now` to that of a Retry-After, at most an hour; nothing without one.
 std::optional<Duration> retry_after_of(const ResponseHead& head, std::time_t now);
 
 /// Returns whether the body has another encoding than "identity".

@@ -1,6 +1,5 @@
 #pragma once
-// The bytes of one connection: TCP, or TLS over it. It opens the connection, sends bytes, and passes on what
-// arrives, each read with its time (Read, loadgen/http/drain.h).
+// The bytes of one connection, over TCP or TLS, each read with its time (Read, loadgen/http/drain.h).
 #include <memory>
 #include <string>
 #include <string_view>

@@ -29,8 +29,7 @@ struct Arrivals {
     /// at_once 0, and for recorded times 0 until with_recorded_times() computes it.
     double rate = 0;
     bool stationary = false;  ///< whether the rate is constant
-    /// The parts in which the plan keeps one rate, in order: the time after a ramp, each step, or the whole
-    /// load, also for bursts and recorded times.
+    /// The parts of constant rate, in order: the time after a ramp, each step, or the whole load.
     std::vector<LoadPart> constant_rate = {LoadPart{}};
     /// Returns the seconds within which n requests are expected. Only ramps and steps have it.
     std::function<double(double n)> time_of = {};

@@ -230,6 +230,7 @@ void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool f
     if (!std::exchange(any_ended_, true)) slots_.open_within_time_of_first(slot_free);
     --in_flight_;
     failures_in_a_row_ = failed ? failures_in_a_row_ + 1 : 0;
+    // The pause keeps a dead server from filling the sample with failures.
     const Duration rest =
         failed ? kFirstRest * (1 << std::min(failures_in_a_row_ - 1, kMostDoublings)) : Duration{};
     const bool closed = schedule_.at_once();

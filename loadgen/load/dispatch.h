@@ -1,9 +1,7 @@
 #pragma once
 // Decides the next step of one class of a load without acting: start a request, wait, or be done. A worker
-// with sockets and an engine in virtual time both act on its decisions, and report the first token and the
-// end of each request with the turns that may follow. In a closed loop all requests have arrived at the start
-// and a cap limits how many are in flight; a job keeps its slot until all of its turns have ended, and
-// Pacing::requests limits how many of them are in flight.
+// with sockets and an engine in virtual time both act on it. In a closed loop all requests have arrived at
+// the start, a cap limits how many are in flight, and a job keeps its slot until all of its turns have ended.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -49,7 +47,6 @@ class Slots {
     std::optional<TimePoint> free_since() const;
     /// Takes the slot that free_since() refers to; there must be one.
     void take();
-    /// Adds a slot that is free from the given time on.
     void give_back(TimePoint free_since);
 
     /// Returns whether free_since() refers to one of the slots that open one by one, which opens then.
@@ -76,15 +73,13 @@ class Dispatcher {
     Dispatcher(Schedule schedule, const Limits& limits, std::optional<std::uint64_t> cap,
                const Pacing& pacing, TimePoint begin);
 
-    /// Returns what to do at `now`: start a request (which then counts as started), wait, or nothing more,
-    /// because all requests have ended and none is to be started.
+    /// Returns the step at `now`. A Start then counts as started; Done means that all requests have ended.
     Step next(TimePoint now);
 
     void on_first_token(const RequestKey& request, TimePoint at);
 
-    /// Reports the end of a request. `slot_free`: when its slot becomes free; think time is added in a closed
-    /// loop, and after failures in a row 10 ms, doubled each time up to 1.28 s, so that a dead server does
-    /// not fill the sample. `ended` has the turns that may start, after their pauses and think time.
+    /// Reports the end of a request. To `slot_free` think time is added in a closed loop, and after failures
+    /// in a row a pause of 10 ms, doubled up to 1.28 s. `ended` has the turns that may start then.
     void finished(const RequestKey& request, TimePoint slot_free, bool failed, const Ended& ended = {});
 
     /// Adds a turn that starts with its job, which was due at `at`.

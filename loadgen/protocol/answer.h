@@ -17,11 +17,9 @@
 
 namespace paretoken::protocol {
 
-/// The limits beyond which an answer is rejected. They lie far above the answers of a correct server, and
-/// protect memory and figures from one that is faulty or hostile.
+/// The limits beyond which an answer is rejected, to protect memory and figures from faulty servers.
 struct AnswerLimits {
-    /// The limit of the request on the output tokens of all choices together. It is named in errors, and an
-    /// answer that reaches it is not too short.
+    /// The request's limit on the output tokens of all choices; an answer that reaches it is not too short.
     std::optional<std::int64_t> asked_output_tokens = {};
     std::int64_t output_tokens = kMostTokens;   ///< most by the server's count, over all choices
     std::int64_t prompt_tokens = kMostTokens;   ///< most by the server's count
@@ -59,10 +57,9 @@ class AnswerReader {
     void begin(RequestRecord& record, const AnswerOptions& options = {});
 
     /// Takes body bytes of one read, with kReadablePadding (loadgen/protocol/sse.h) readable bytes after
-    /// them. A read may bring several pieces; `new_read` is true for the first only. `stamp` is when the
-    /// read's last byte reached this host (`kernel_stamp`: by the kernel's time stamp). Returns the number
-    /// of chunks (events with output) that these bytes completed and that are not the first chunk of the
-    /// read.
+    /// them. `new_read` is true for the first piece of a read. `stamp` is when the read's last byte reached
+    /// this host (`kernel_stamp`: by the kernel's time stamp). Returns the number of chunks (events with
+    /// output) completed by these bytes, without the read's first chunk.
     std::uint32_t on_body(std::span<const char> bytes, TimePoint stamp, bool kernel_stamp, bool new_read);
 
     /// Returns whether the stream's end marker has come or the answer has failed; later bytes are ignored.

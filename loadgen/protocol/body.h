@@ -48,8 +48,7 @@ class BodyWriter {
         std::int64_t shown = 1;             ///< answers that are sent: n
     };
 
-    /// Returns the most output tokens that the body allows for the answer, all choices together. Returns
-    /// nothing when it sets no limit.
+    /// Returns the most output tokens that the body allows for all choices; nothing when it sets no limit.
     std::optional<std::int64_t> asked_output_tokens(const Request& request) const;
 
     /// Returns the output tokens that are wanted of the answer, all choices together: the request's number

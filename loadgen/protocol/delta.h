@@ -1,7 +1,6 @@
 #pragma once
-// Reads the JSON of one stream event, and the JSON answers without a stream (errors, answers that did not
-// stream). It is tolerant by design: unknown keys, nulls and wrong types are skipped, and only a text that is
-// not a JSON object is malformed. No I/O; an ordinary event with text allocates nothing.
+// Reads the JSON of one stream event, and JSON answers without a stream. Unknown keys, nulls and wrong types
+// are skipped; only a text that is not a JSON object is malformed. No I/O; ordinary events allocate nothing.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,7 +19,6 @@ namespace paretoken::protocol {
 /// The largest possible count of one request's tokens. Counts above it or below zero are impossible.
 inline constexpr std::int64_t kMostTokens = 1'000'000'000;
 
-/// The output of one choice in an event.
 struct ChoiceOutput {
     int choice = 0;  ///< its index
     EventKind kind = EventKind::content;
@@ -46,9 +44,8 @@ struct Delta {
     int choice = 0;                ///< index of its (last) choice
     /// The output tokens of this choice up to and including this chunk, if the server counts along.
     std::optional<std::int64_t> completion_tokens_so_far;
-    /// The reason why the answer ended; empty if it has not ended. A reason that chat completions have too
-    /// gets their name for it ("stop", "length"); any other one stays as the server sent it. At most 64
-    /// bytes.
+    /// The reason why the answer ended, at most 64 bytes; empty if it has not ended. It has its name in chat
+    /// completions ("stop", "length"), or the server's own if there is none.
     std::string finish_reason;
     std::string own_reason;           ///< the server's word for it if that is another one; otherwise empty
     std::optional<TokenUsage> usage;  ///< the server's token counts in this event; absent counts say nothing
@@ -80,8 +77,7 @@ struct WholeAnswer {
     bool operator==(const WholeAnswer&) const = default;
 };
 
-/// Parses events. It keeps the JSON parser's memory and the shapes of events seen. Only one thread may use
-/// it.
+/// Parses events, and keeps the shapes of those seen. Only one thread may use it.
 class DeltaParser {
   public:
     /// `secrets` are hidden in errors and finish reasons, but not in the text of answers. `protocol` must
@@ -91,8 +87,7 @@ class DeltaParser {
     DeltaParser(DeltaParser&&) noexcept;
     DeltaParser& operator=(DeltaParser&&) noexcept;
 
-    /// Parses the data of one event, with kReadablePadding (loadgen/protocol/sse.h) readable bytes after
-    /// it. An event of the same shape as one before (loadgen/protocol/delta_shape.h) is not parsed again.
+    /// Parses the data of one event, with kReadablePadding (loadgen/protocol/sse.h) readable bytes after it.
     /// The result is valid until the next call.
     const Delta& parse(std::string_view data);
 
@@ -109,12 +104,10 @@ class DeltaParser {
     /// output, with escapes. Empty if no string holds it. The event's bytes must still exist.
     std::string_view written_output() const { return output_.empty() ? first_output_ : output_; }
 
-    /// Returns whether the text of the event parsed last, which must still exist, has letters beyond ASCII,
-    /// which may be several tokens each.
+    /// Returns whether the text of the event parsed last, which must still exist, has letters beyond ASCII.
     bool is_beyond_ascii() const;
 
-    /// Returns whether the output of the event parsed last, which has three bytes, is a character without a
-    /// width. The event's bytes must still exist.
+    /// Returns whether the three-byte output of the event parsed last, which must still exist, has no width.
     bool is_invisible() const;
 
     /// The model that the event parsed last names; empty if it names none or was recognised by its shape.
@@ -131,8 +124,7 @@ class DeltaParser {
     void read(std::string_view data);  ///< writes to the state's delta
     void append_other_text(const Delta& delta, PaddedBuffer& text) const;
 
-    /// The output of the event parsed last, with its escapes, if one string certainly holds all of it;
-    /// otherwise empty.
+    /// The output of the event parsed last as it was written, if one string holds all of it; else empty.
     std::string_view output_;
     std::string_view first_output_;  ///< has no meaning if `output_` is not empty
     std::string_view model_;
@@ -144,13 +136,11 @@ class DeltaParser {
 /// the cached tokens which an earlier event stated, and the `cache_written` ones, replaces only the others.
 void update(TokenUsage& usage, const TokenUsage& news, std::int64_t cache_written = 0);
 
-/// Returns the error that a JSON text states, in any of the known forms, as one line; empty if it states
-/// none.
+/// Returns the error that a JSON text states, in any known form, as one line; empty if it states none.
 std::string stated_error(std::string_view json, const Secrets& secrets = {});
 
-/// Returns the server's error message as one line, "message (type)", from the body of an answer that is not
-/// 200, in any of the known forms; else its first 200 bytes; empty for an empty body. `secrets` are hidden in
-/// it.
+/// Returns the error message in the body of an answer that is not 200, as one line "message (type)", else the
+/// body's first 200 bytes. `secrets` are hidden in it.
 std::string error_text_of(std::string_view body, const Secrets& secrets = {});
 
 /// Reads a whole answer; returns nothing when `body` is not a JSON object. `secrets` are hidden in `error`

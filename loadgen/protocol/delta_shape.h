@@ -1,8 +1,7 @@
 #pragma once
 // Recognises an event that differs from one parsed before only in its output text and in values without
-// meaning here (id, created, …), so that most events of a stream need no JSON parser. It is exact: a
-// recognised event has the delta that parsing would give; a doubtful event is not recognised. No I/O, no
-// allocation while recognising.
+// meaning here (id, created, …), so that most need no JSON parser. A recognised event has exactly the delta
+// that parsing would give; a doubtful one is not recognised. No I/O, no allocation while recognising.
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,6 @@
 #pragma once
-// The functions with which all protocols read the JSON of events: readers of texts, counts, usage and errors
-// that skip values of unexpected types. A protocol's EventFormat builds on them. The readers that return a
-// bool return false when the JSON is found to be invalid, which ends the reading of the event.
+// The readers of event JSON that all protocols share. They skip values of unexpected types. Those that return
+// a bool return false when the JSON is found to be invalid, which ends the reading of the event.
 #include <simdjson.h>
 
 #include <algorithm>
@@ -28,8 +27,7 @@ using Value = ondemand::value;
 inline constexpr std::int64_t kAboveAll = kMostTokens + 1;  ///< value for every count that is too large
 inline constexpr std::size_t kLongestReason = 64;  ///< bytes of a finish_reason, or of a model's name
 
-/// The positions of the strings and numbers that may differ between events that are otherwise equal byte for
-/// byte (delta_shape.h).
+/// The positions of the values that may differ between otherwise equal events (delta_shape.h).
 struct Holes {
     std::string_view event;
     std::array<ShapeHole, DeltaShape::kMostHoles> list;
@@ -40,8 +38,7 @@ struct Holes {
     /// The first string with output, as it was written, without its quotes; empty if there is none.
     std::string_view first_output = {};
 
-    /// Adds the position of a value: of a number if `kind` is number, else of a string. A value of another
-    /// type is not added.
+    /// Adds the position of a number if `kind` is number, else of a string; skips a value of another type.
     void add(ShapeHole::Kind kind, ondemand::value& value);
 };
 
@@ -103,8 +100,7 @@ inline ondemand::json_type type_of(ondemand::value& value) {
     return value.type().get(type) ? ondemand::json_type::null : type;
 }
 
-/// Calls on_field(key, value) for the fields until a call returns false. Returns false if a call did, or if
-/// the JSON is invalid.
+/// Calls on_field(key, value) for each field. Returns false once a call does, or if the JSON is invalid.
 template <class OnField>
 bool for_each_field(ondemand::object& object, OnField&& on_field) {
     for (auto result : object) {
@@ -122,8 +118,7 @@ bool for_each_field(ondemand::value& value, OnField&& on_field) {
     return !value.get_object().get(object) && for_each_field(object, on_field);
 }
 
-/// Calls on_element(element) for the elements of a list until a call returns false. Returns false if a call
-/// did, or if the JSON is invalid. For a value that is not a list, it returns true without a call.
+/// Calls on_element(element) in the same way; for a value that is not a list, returns true without a call.
 template <class OnElement>
 bool for_each_element(ondemand::value& value, OnElement&& on_element) {
     ondemand::array array;
@@ -142,12 +137,10 @@ bool is_one_of(const std::array<std::string_view, N>& names, Key key) {
                        [&](std::string_view name) { return key.unsafe_is_equal(name); });
 }
 
-/// Returns a text; nothing if the value is not text.
 std::optional<std::string_view> text_of(ondemand::value& value);
 
 /// Returns a whole number, also written as 4.0 or "4"; a fraction is cut off. Negative numbers become -1,
-/// those above kMostTokens become kAboveAll; is_impossible() is true for both. Returns nothing if the value
-/// is not a number.
+/// those above kMostTokens become kAboveAll. Returns nothing if the value is not a number.
 std::optional<std::int64_t> count_of(ondemand::value& value);
 
 /// Returns whether a count of tokens is negative or above kMostTokens.
@@ -174,28 +167,23 @@ bool is_no_reason(std::string_view reason);
 /// Adds the number of a list's elements.
 bool count_elements(ondemand::value& value, std::uint32_t& count);
 
-/// Reads usage into delta.usage and delta.total_tokens, in every spelling: OpenAI, Responses and Anthropic
-/// (input_tokens), DeepSeek (prompt_cache_hit_tokens), Moonshot (cached_tokens), and gateways (promptTokens).
-/// What the counts of prompt and output leave out (cached tokens, reasoning) is added to them, as
-/// total_tokens shows. Predicted tokens that were rejected are no output.
+/// Reads usage into delta.usage and delta.total_tokens, in every known spelling. Cached tokens and reasoning
+/// that the counts leave out are added to them. Predicted tokens that were rejected are no output.
 bool read_usage(ondemand::value& value, Delta& delta);
 
 bool read_timings(ondemand::value& value, Timings& timings);
 
-/// Reads the value of the field "type" of an event into `reading`. Only some protocols have this field.
 bool read_type(ondemand::value& value, Reading& reading);
 
 /// Sets `error` if the value is an error: an object or a text that is not empty.
 bool read_error(ondemand::value& value, bool& error);
 
-/// Reads the name of the model that answers.
 bool read_model(ondemand::value& value, Reading& reading);
 
 /// Sets `error` if the value is a status object whose "status_code" is not 0.
 bool read_status(ondemand::value& value, bool& error);
 
-/// Returns a text as one printable line of at most `most` bytes, with secrets hidden. Secrets are hidden
-/// before the text is cut, because a cut secret would not be recognised.
+/// Returns a text as one printable line of at most `most` bytes, with secrets hidden.
 std::string short_line(std::string_view text, std::size_t most, const Secrets& secrets);
 
 /// Sets the reason why an answer ended: `common` in the words of chat completions, `own` in the server's.

@@ -23,9 +23,8 @@ std::vector<ListedModel> listed_models(std::string_view body);
 /// Returns whether the text is a list of models in one of these forms. It may have no model.
 bool is_model_list(std::string_view body);
 
-/// Returns the listed model that requests will name: the one that was asked for, or without a name, the first
-/// whose name is not that of a model which writes no text, such as an embedding model. Nothing if there is
-/// none.
+/// Returns the listed model that requests will name: the one that was asked for, or the first whose name is
+/// not that of a model which writes no text, such as an embedding model. Nothing if there is none.
 std::optional<ListedModel> chosen_model(const std::vector<ListedModel>& models, std::string_view asked);
 
 /// Returns the kind of a server ("vllm", "llama.cpp", …) by the owner of its models; empty if it is unknown.

@@ -1,7 +1,6 @@
 #pragma once
-// The table of the API's protocols: how each writes the body of a request and how the events of its streams
-// are read. Each protocol is defined in a file of its own (chat.cpp, completions.cpp, messages.cpp,
-// responses.cpp), declared below and listed in protocol.cpp.
+// The table of the API's protocols: how each writes the body of a request and reads the events of its
+// streams. Each has a file of its own (chat.cpp, …), is declared below and listed in protocol.cpp.
 #include <span>
 #include <string>
 #include <string_view>

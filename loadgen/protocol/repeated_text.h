@@ -72,10 +72,9 @@ bool leave_out_repeated_text(std::span<Chunk> chunks, const TextSoFar& text,
 /// prompt, because the request asked for it ("echo").
 void leave_out_echo(std::span<Chunk> chunks);
 
-/// Returns the number of events before an answer of one choice comes again: some gateways send it again after
-/// a failure, or twice, and the usage counts it once. If an end was stated (facts.until_end), the events
-/// after it repeat those before it; else the second half repeats the first one. Returns the number of all
-/// events if nothing is repeated.
+/// Returns the number of events before an answer of one choice comes again, as from gateways that retry:
+/// after the stated end (facts.until_end), or else in the second half. Returns the number of all events if
+/// nothing is repeated.
 std::size_t events_before_repeat(std::span<const Chunk> chunks, const StreamFacts& facts,
                                  const RequestRecord& record);
 

@@ -85,9 +85,8 @@ class SseParser {
         while (next()) on_event(ended_event());
     }
 
-    /// Returns the last event if the stream ended before the blank line that completes an event. (The WHATWG
-    /// rule drops such an event, but some servers end with a bare "data: [DONE]".) The event's views are
-    /// valid until the next call.
+    /// Returns the last event, valid until the next call, if the stream ended before the blank line that
+    /// completes it. (The WHATWG rule drops it, but some servers end with a bare "data: [DONE]".)
     std::optional<SseEvent> rest();
 
     bool malformed() const { return malformed_; }  ///< whether a line or an event exceeded kLongest

@@ -34,8 +34,7 @@ struct StreamFacts {
     std::optional<std::int64_t> total = {};  ///< the sum of prompt and output tokens that was stated last
     std::size_t blank_first = 0;             ///< events with blanks alone before the first other output
     std::size_t until_end = 0;  ///< events with output before the first that stated a reason of the end
-    /// The first count above zero of an event without output at the end of the answer; without an end, the
-    /// last one. 0 if none.
+    /// The first count above zero of an event without output at the end (without one, the last); 0 if none.
     std::int64_t first_alone = 0;
     bool hidden_reasoning = false;   ///< whether reasoning without text was announced before the first output
     std::int64_t first_prompt = 0;   ///< the first count of the prompt's tokens above zero; 0 if none
@@ -50,8 +49,7 @@ bool agree(std::int64_t a, std::int64_t b);
 /// Returns whether the counts along the stream grow with most of at least eight events.
 bool counts_grow(std::span<const Chunk> chunks);
 
-/// Takes the first count of the prompt's tokens if later ones grew: some gateways add the prompt of each
-/// event to those before.
+/// Takes the first count of the prompt's tokens if later ones grew, because some gateways add them up.
 void leave_out_summed_prompts(const StreamFacts& facts, TokenUsage& usage);
 
 /// Corrects a usage that counts more reasoning than output. The reasoning is a part of the output if the
@@ -69,9 +67,8 @@ bool leave_out_prompt(std::span<Chunk> chunks, StreamFacts& facts, RequestRecord
 /// record.usage: a count of zero that the stream contradicts becomes absent, and so does a total that is more
 /// than the text can hold, less than it must have, or the number of its bytes; counts per event become their
 /// sum, and that of one of several choices becomes the number of events; one above the limit of the request
-/// becomes the number of events, or the limit. Tokens that were generated before
-/// the first output or after the last, unseen, are left out of the events: record.unseen_output tells of
-/// them.
+/// becomes the number of events, or the limit. record.unseen_output tells of tokens before the first or after
+/// the last output, which events leave out.
 void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record);
 
 }  // namespace paretoken::protocol

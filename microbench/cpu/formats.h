@@ -1,6 +1,5 @@
 #pragma once
-// The number formats of stored models, from their published layouts. The code is scalar and slow: the
-// kernels' reference, packers and tests use it.
+// The number formats of stored models, by their published layouts. The code is the kernels' slow reference.
 #include <bit>
 #include <cstddef>
 #include <cstdint>

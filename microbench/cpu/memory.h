@@ -30,8 +30,7 @@ class HugeMemory {
     std::size_t size_ = 0;
 };
 
-/// Returns the share of this process's anonymous memory that is in huge pages, by /proc/self/smaps_rollup;
-/// nothing if the kernel does not tell.
+/// Returns the share of this process's anonymous memory in huge pages; nothing if the kernel does not tell.
 std::optional<double> huge_page_share();
 
 }  // namespace paretoken::microbench

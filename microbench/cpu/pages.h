@@ -1,6 +1,5 @@
 #pragma once
-// Puts the pages of a ring's memory (microbench/cpu/ring.h) into a random order, as page tables of real
-// servers have after some time.
+// Puts the pages of a ring's memory (microbench/cpu/ring.h) into a random order, as in a server's page table.
 #include <cstddef>
 #include <cstdint>
 #include <span>

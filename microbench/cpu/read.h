@@ -11,8 +11,7 @@
 namespace paretoken::microbench {
 
 /// Reads `size` bytes of `data`, a multiple of 1 KiB and aligned to 64 bytes, and returns a number that
-/// depends on all of them, so that no read can be left out. `coming` is as much memory that is read some KiB
-/// later, or `data`.
+/// depends on all of them. `coming` is as much memory that is read some KiB later, or `data`.
 using Read = std::uint64_t (*)(const std::byte* data, std::size_t size, const std::byte* coming);
 
 struct ReadVariant {

@@ -16,8 +16,7 @@ std::string_view name_of(Extent extent);    ///< "quick", "default", "full"
 
 struct CpuSettings {
     Extent extent = Extent::normal;
-    /// The CPUs to measure on; each has one thread. Rows are measured with 1 thread and with all threads, in
-    /// a quick run only with all threads.
+    /// The CPUs, each with one thread. Rows are measured with 1 thread (not in a quick run) and with all.
     std::vector<int> cpus;
     Isa isa = Isa::scalar;
     std::uint64_t llc_bytes = 0;  ///< 0 means unknown

@@ -1,7 +1,6 @@
 #pragma once
-// Intel's tile registers (AMX): eight registers of up to 16 rows of 64 bytes. Kernels are templates over the
-// class Tiles, so that tests run them with an emulation. Instructions: Intel 64 and IA-32 Software
-// Developer's Manual, volume 1, chapter 18.
+// Intel's tile registers (AMX): eight of up to 16 rows of 64 bytes (Intel 64 and IA-32 Software Developer's
+// Manual, volume 1, chapter 18). Kernels are templates over the class Tiles, for tests with an emulation.
 #include <cstddef>
 #include <cstdint>
 

@@ -20,8 +20,7 @@ std::string grouped(std::uint64_t count);
 /// A mean length in tokens: "1,024", "64", or with three digits if it is short and not whole: "12.5"
 std::string tokens_text(double tokens);
 
-/// An amount of money with three significant digits, and at least two decimals below 1000: "0.412", "3.50",
-/// "1,230"; "0" for 0.
+/// Money with three significant digits, and at least two decimals below 1000: "0", "0.412", "3.50", "1,230".
 std::string dollars(double value);
 
 /// A unit of time in which `typical_seconds` is a readable number: s, ms or µs.

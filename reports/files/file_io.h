@@ -40,8 +40,7 @@ class GrowingFile {
     GrowingFile& operator=(const GrowingFile&) = delete;
 
     void write(std::string_view bytes);
-    /// Syncs and closes the file; some systems report a full disk only here. Devices and pipes cannot be
-    /// synced (EINVAL), which is not an error.
+    /// Syncs (not devices and pipes) and closes the file; some systems report a full disk only here.
     void close();
 
     int error() const { return error_; }  ///< errno of the first write that failed; 0 if none did

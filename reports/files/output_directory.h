@@ -1,6 +1,5 @@
 #pragma once
-// The directory to which a command writes its result. One process at a time holds it. A new directory that
-// stays empty is removed again.
+// The directory of a command's result, which one process at a time holds. An empty new one is removed again.
 #include <filesystem>
 
 namespace paretoken::reports {

@@ -16,8 +16,7 @@ void write_probe_file(const std::filesystem::path& path, const std::vector<Probe
 /// UsageError that names the file, the line and what is wrong.
 std::vector<ProbeAnswer> read_probe_file(const std::filesystem::path& path);
 
-/// Calls `visit` with every answer of an answers.jsonl. A missing file, a cut-off last line and errors are
-/// treated as in read_probe_file().
+/// Calls `visit` with every answer of an answers.jsonl, which is read as in read_probe_file().
 void for_each_answer(const std::filesystem::path& path, const std::function<void(const KeptAnswer&)>& visit);
 
 }  // namespace paretoken::reports

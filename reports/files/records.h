@@ -1,8 +1,7 @@
 #pragma once
-// Writes and reads the record files of a run. For each request, requests.jsonl holds one JSON object of
-// scalars, events.bin the events of its answer (reports/files/events.h), and answers.jsonl, if asked for, its
-// text. record() only queues; a thread writes, the events before the line, so that a killed program leaves no
-// line without its events.
+// Writes and reads the record files of a run: requests.jsonl with one JSON object of scalars per request,
+// events.bin with events (reports/files/events.h), and answers.jsonl with texts, if asked for. record() only
+// queues; a thread writes, events before lines, so that a killed program leaves no line without its events.
 #include <chrono>
 #include <filesystem>
 #include <functional>

@@ -1,6 +1,5 @@
 #pragma once
-// Computes the result of a run again from its records, with other SLOs or with percentiles that run.json does
-// not hold. The files of the run are not changed.
+// Computes a run's result again from its records, with other SLOs or percentiles. Its files stay the same.
 #include <filesystem>
 #include <map>
 #include <optional>

@@ -19,12 +19,10 @@ void write_run(const std::filesystem::path& directory, const RunResult& result);
 /// "interrupted" if it has not ended. Throws as read_recorded() and refuse_other_lengths() do.
 RunResult read_run_directory(const std::filesystem::path& directory);
 
-/// Reads a run like read_run_directory(). Throws UsageError for a shard, which is no run to compare with
-/// others.
+/// Reads a run like read_run_directory(). Throws UsageError also for a shard, which is only a part.
 RunResult read_whole_run(const std::filesystem::path& directory);
 
-/// The name under which messages and pages show a run directory: the directory, unless show_as() gave it
-/// another one.
+/// The name of a run directory in messages and pages: the directory, or the name that show_as() gave it.
 std::string shown_name(const std::filesystem::path& directory);
 
 /// Gives a run directory another name, such as that of the file that it was made of. Throws RuntimeError.

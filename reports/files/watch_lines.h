@@ -1,6 +1,5 @@
 #pragma once
-// Writes watch.jsonl, which has one line for each interval of a watch. A line is appended and flushed when
-// the interval ends, so that no line is lost in a crash.
+// Writes watch.jsonl, one line for each interval of a watch, flushed when the interval ends.
 #include <cstdint>
 #include <filesystem>
 #include <fstream>

@@ -9,8 +9,7 @@
 
 namespace paretoken::reports {
 
-/// What a million output tokens costs on the hardware of a run, by the first card that has this hardware of
-/// those that a report uses without --price.
+/// What a million output tokens costs on a run's hardware, by the first default card that has this hardware.
 struct HeadlineCost {
     double usd_per_m_output = 0;
     std::string hardware;  ///< entry of the card, with the number of devices: "2 × h100-sxm"

@@ -1,6 +1,5 @@
 #pragma once
-// The runs of a report in the JSON format of InferenceX, a public benchmark of LLM inference: one object per
-// run, times in seconds, rates per GPU.
+// The runs of a report in the JSON format of InferenceX, a public benchmark: times in seconds, rates per GPU.
 #include <string>
 
 #include "reports/analysis/model/report_model.h"

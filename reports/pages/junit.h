@@ -30,8 +30,7 @@ struct NamedRun {
     const RunResult* result = nullptr;
 };
 
-/// A limit that is missed is a failure. A limit of which nothing can be said, and a run that is not a valid
-/// measurement, are errors with the reason.
+/// A missed limit is a failure; one that is not decided, and a run that is not valid, are errors.
 std::string runs_junit(const std::vector<NamedRun>& runs);
 
 }  // namespace paretoken::reports

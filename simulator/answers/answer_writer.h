@@ -66,8 +66,7 @@ class AnswerWriter {
     /// Returns whether the opening is written together with the head, before the first token is computed.
     virtual bool opens_at_once() const { return false; }
 
-    /// Appends the events of tokens [first, first + count), count ≥ 1: one for all (vLLM), or each
-    /// (llama.cpp).
+    /// Appends the events of tokens [first, first + count), count ≥ 1: one (vLLM), or one each (llama.cpp).
     virtual void append_tokens(std::string& out, std::int64_t first, std::int64_t count,
                                const AnswerState& state) const = 0;
 
@@ -95,8 +94,7 @@ void append_event_truth(std::string& out, const AnswerState& state);
 void append_tokens_of_parts(std::vector<std::int32_t>& out, const AnswerPlan& plan, std::int64_t first,
                             std::int64_t count);
 
-/// Appends the key "timings" of llama.cpp for `tokens` generated tokens. The first token takes no time of its
-/// own, because it comes with the prompt.
+/// Appends llama.cpp's "timings" for `tokens` generated tokens; the first one takes no time of its own.
 void append_llamacpp_timings(std::string& out, std::int64_t prompt_tokens, std::int64_t tokens,
                              const AnswerState& state);
 

@@ -1,7 +1,6 @@
 #pragma once
-// The table of the dialects that the simulated server speaks: everything in which the headers, errors and
-// metrics of vLLM 0.32 and of llama.cpp's server differ. A row has a file of its own (vllm.cpp,
-// llamacpp.cpp).
+// The dialects of the simulated server: everything in which the headers, errors and metrics of vLLM 0.32 and
+// llama.cpp's server differ. A row has a file of its own (vllm.cpp, llamacpp.cpp).
 #include <cstdint>
 #include <memory>
 #include <optional>

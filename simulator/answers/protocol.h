@@ -1,7 +1,6 @@
 #pragma once
-// The table of the API's protocols that the simulated server answers: the path, how the body of a request is
-// read, and how answers, events and errors are written. Each row is defined in a file of its own in
-// protocols/ (chat.cpp is the example).
+// The table of the API's protocols that the simulated server answers: the path, reading of bodies, and
+// writing of answers, events and errors. Each row has a file in protocols/ (chat.cpp is the example).
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -1,7 +1,6 @@
 #pragma once
-// Finds the value that a prompt asks for, so that the simulated server can answer a question of recall: the
-// first number behind the first occurrence of the prompt's last text in double quotes, before its last
-// occurrence.
+// Finds the value that a prompt asks for, as a question of recall: the first number behind the first
+// occurrence of the prompt's last text in double quotes, before its last occurrence.
 #include <string>
 #include <string_view>
 

@@ -86,8 +86,7 @@ Profile gpu_profile(const cards::ModelCard& model, const cards::GpuCard& gpu, st
 Profile machine_profile(const cards::ModelCard& model, std::uint64_t sequences);
 
 /// Makes the profile of a spec without changes ("?field=value"). Throws UsageError for an unknown model, GPU
-/// or type, too many parts, a GPU whose card lacks a type's FLOP/s, and weights that leave no room for a KV
-/// cache.
+/// or type, too many parts, a card without a type's FLOP/s, and weights that leave no room for a KV cache.
 Profile card_profile(const std::string& spec, const CardChoices& choices = {});
 
 }  // namespace paretoken::sim

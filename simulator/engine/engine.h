@@ -103,8 +103,7 @@ class Engine {
 
     virtual EngineState state() const = 0;
 
-    /// Empties the prefix cache; returns false without doing so while a KV block is in use. With fixed timing
-    /// there are no blocks.
+    /// Empties the prefix cache; returns false, without doing so, while a KV block is in use.
     virtual bool reset_prefix_cache() = 0;
 };
 

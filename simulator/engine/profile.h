@@ -100,8 +100,7 @@ struct Profile {
     Hiccups hiccup = {};            ///< LENGTH/EVERY: "20ms/2s", "5ms-20ms/2s"
     std::int64_t prefix_cache = 1;  ///< 0 means no prefix cache
     AdmissionRule admission = AdmissionRule::prompt;
-    /// 0 means that a prompt is not divided to fill up a step that computes another one: it waits if it does
-    /// not fit (TensorRT-LLM's default).
+    /// 0: a prompt that does not fit into a step with another one waits undivided (TensorRT-LLM's default).
     std::int64_t chunked_prefill = 1;
     /// Memory of the host for KV blocks that are displaced from the GPU; 0 means none.
     double kv_offload_bytes = 0;

@@ -31,8 +31,7 @@ std::string word_of_id(std::int64_t id);
 /// Returns word k of a generated answer: one token, with its leading space unless k is 0.
 std::string_view answer_word(std::uint64_t seed, std::int64_t k);
 
-/// Maps ids to pieces. A hash cannot be reversed, so tokenized pieces are remembered, for at most 2^20 ids;
-/// later ids are not remembered.
+/// Maps ids to pieces. Pieces of at most 2^20 ids are remembered, because a hash cannot be reversed.
 class PieceMemory {
   public:
     /// Remembers the words of answers from the start.

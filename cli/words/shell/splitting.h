@@ -17,8 +17,7 @@ enum class Follows : std::uint8_t {
     if_it_fails,     ///< A || B
 };
 
-/// A command, and which of its words are in double quotes, so that a shell keeps them even if they are empty.
-/// A computation, "((n = 2 * m))", is one word.
+/// A command, and which of its words are in double quotes. A computation, "((n = 2 * m))", is one word.
 struct Command {
     Words words = {};
     std::vector<bool> is_quoted = {};

@@ -7,9 +7,8 @@
 namespace paretoken::datasets {
 
 /// MLPerf's agentic rows: a row is a message with "conversation_id", "turn" and "role". Rows of the user and
-/// of tools are requests; rows of the assistant are the recorded answers. Each conversation is a job. The
-/// "tools" and the sampling of its first row go out with all of its requests. "delay_seconds" is a pause, and
-/// before a row of tools their time.
+/// of tools are requests; rows of the assistant are the recorded answers. Each conversation is a job, with
+/// the "tools" and sampling of its first row. "delay_seconds" is a pause, and before tools their time.
 RowFormat mlperf_agentic_format(const Spec& spec);
 std::unique_ptr<Dataset> make_mlperf_agentic(const DatasetOptions& options);
 

@@ -36,10 +36,9 @@ class JobIndex {
     explicit JobIndex(const RowFormat& format);
     ~JobIndex();
 
-    /// Adds the next row, and returns whether it begins a job as far as its names tell. Turns that hold no
-    /// request are left out, and pass on what they wait for. `with_replies`: follow-ups must begin with the
-    /// recorded reply. Throws UsageError by RowPlace::refuse() on rows that do not fit together, and on too
-    /// many rows or turns.
+    /// Adds the next row, and returns whether it begins a job as far as its names tell. Turns without a
+    /// request are left out. `with_replies`: follow-ups must begin with the recorded reply. Throws UsageError
+    /// by RowPlace::refuse() on rows that do not fit together, and on too many rows or turns.
     bool add(const Row& row, bool with_replies, const RowPlace& place);
 
     /// Ends the index. Throws UsageError naming the line of a turn that waits for an unknown turn or in a

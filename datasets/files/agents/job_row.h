@@ -9,8 +9,7 @@ namespace paretoken::datasets {
 
 struct Row;
 
-/// Reads these fields into `row`. Throws UsageError with the file and the line, by place.refuse(), if a value
-/// has another type or is out of range.
+/// Reads these fields into `row`. Throws UsageError by place.refuse() for a value of a wrong type or range.
 void read_job_fields(const simdjson::dom::element& object, Row& row, const RowPlace& place);
 
 /// Returns whether `name` is one of these fields, and has an effect in this row.

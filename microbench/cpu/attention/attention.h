@@ -1,7 +1,6 @@
 #pragma once
 // Decode attention over a KV cache. One call attends with the queries of one new token to every cached key
-// and value of one KV head, for all query heads that share this KV head. It processes the cache block after
-// block, with an online softmax. K and V of a block are stored in the order in which a kernel reads them.
+// and value of one KV head, for all query heads that share this KV head.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,8 +13,7 @@
 
 namespace paretoken::microbench {
 
-/// The number format of a KV cache. int8 stores codes from −127 to 127. For each token and KV head it has two
-/// fp32 scales: one for K and one for V.
+/// int8 stores codes from −127 to 127, with one fp32 scale for K and one for V of each token and KV head.
 enum class KvType { bf16, f16, int8 };
 inline constexpr KvType kKvTypes[] = {KvType::bf16, KvType::f16, KvType::int8};
 std::string_view name_of(KvType type);

@@ -14,8 +14,7 @@
 
 namespace paretoken::microbench {
 
-/// The order in which a matrix is stored. `row` stores one row after the other, as a GGUF file does. `packed`
-/// stores panels of 32 rows, each panel in the order in which a kernel reads it.
+/// `row` stores one row after the other, as a GGUF file does; `packed` stores panels of 32 rows by packed().
 enum class Layout { row, packed };
 std::string_view name_of(Layout layout);
 
@@ -34,9 +33,8 @@ constexpr std::size_t stored_bytes(WeightType type, Layout layout, std::size_t r
     return row_bytes(type, k) * (layout == Layout::packed ? panels_of(rows) * kPanel : rows);
 }
 
-/// Returns the number z that is added to a weight's stored integer w to make it unsigned: kernels that
-/// multiply unsigned numbers compute Σ (w + z) · x and subtract z · Σ x. It is 1 for q4_1 and q4_k, whose
-/// kernels multiply Σ x by the minimums of the blocks. The 16-bit types do not use it.
+/// Returns the number z that is added to a stored integer w to make it unsigned: kernels compute Σ (w + z) ·
+/// x − z · Σ x. It is 1 for q4_1 and q4_k, whose kernels multiply Σ x by the minimums of the blocks.
 constexpr float zero_point(WeightType type) {
     switch (type) {
         case WeightType::q8_0:
@@ -72,8 +70,7 @@ using Lines = std::vector<Value, LineAligned<Value>>;
 
 /// x in every form that a kernel of the weight type reads; other forms may be empty. For bf16 weights x is
 /// rounded to bf16, for f16 it is unchanged, and for block-quantised weights it is bytes in −127 … 127 with a
-/// scale for each 32 values, padded to a multiple of four blocks. The "interleaved" forms have the batch as
-/// the innermost dimension, the others as the outermost.
+/// scale for each 32 values, padded to a multiple of four blocks.
 struct Activations {
     std::size_t k = 0;
     std::size_t batch = 0;

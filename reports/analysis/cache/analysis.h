@@ -1,6 +1,5 @@
 #pragma once
-// The results of an experiment on prefix caching: times and hits of each arm (requests that repeat parts of
-// earlier prompts in the same way), the time that a cached token saves, the size of blocks, and verdicts.
+// The results of an experiment on prefix caching, for each arm (requests with the same kind of repetition).
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -44,8 +43,7 @@ struct CacheHits {
     bool operator==(const CacheHits&) const = default;
 };
 
-/// The results of the requests of one load level with the same arm, prefix and hit. Requests that only fill
-/// the cache (CacheSample::setup) are left out.
+/// The results of the requests of one level with equal arm, prefix and hit, except CacheSample::setup.
 struct CacheArm {
     std::string arm = {};
     std::int64_t prefix = 0;
@@ -141,7 +139,6 @@ struct CacheReport {
     std::string engine = {};
     std::vector<CacheLevel> levels = {};
     std::optional<std::int64_t> granularity_tokens = {};  ///< granularity_of(): size of a block of the cache
-    /// least_cached_prefix_of(): the shortest repeated beginning of a prompt of which any token was reused.
     std::optional<std::int64_t> least_cached_prefix = {};
     std::optional<WorkingSet> working_set = {};
     std::optional<IdleTime> idle_time = {};
@@ -169,23 +166,20 @@ std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> 
 CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurrency,
                     std::optional<std::int64_t> granularity, std::optional<double> server);
 
-/// The number of prefixes to measure next, given the share `found` for each so far: doubled from `from` up to
-/// `most` until less than half is found, then bisected. Nothing when the limit is known.
+/// The number of prefixes to measure next, from `from` up to `most`; nothing when the limit is known.
 std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, double>& found,
                                               std::uint64_t from, std::uint64_t most);
 WorkingSet working_set_of(const std::map<std::uint64_t, double>& found, std::int64_t prefix_tokens,
                           std::int64_t request_tokens);
 
-/// The idle seconds to measure next: 1, 5, 30, 2 min, 10 min, 30 min, 1 h, then doubled, up to `most_s`.
-/// Nothing once less than half was found, or `most_s` was measured.
+/// The idle seconds to measure next, up to `most_s`; nothing when the limit or `most_s` was measured.
 std::optional<double> next_idle_time(const std::map<double, double>& found, double most_s);
 IdleTime idle_time_of(const std::map<double, double>& found);
 
 /// Adds each arm's cost of a million output tokens at `usd_per_h` of the whole deployment.
 void add_prices(CacheReport& report, double usd_per_h);
 
-/// One verdict on the cache's effect and one for each problem. `engine` selects the flags that they name;
-/// only "llamacpp" can get "per_slot".
+/// One verdict on the cache's effect and one for each problem, with the flags that `engine` has for it.
 std::vector<CacheVerdict> verdicts_of(const CacheLevel& level, std::span<const CacheSample> samples,
                                       const std::string& engine);
 

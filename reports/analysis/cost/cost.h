@@ -1,7 +1,6 @@
 #pragma once
-// Computes the cost of tokens from the deployment's cost per second, that of every GPU that is held, and the
-// tokens that it delivers. Prices of tokens are in dollars per million; without tokens there is none. The
-// functions are pure.
+// Computes the cost of tokens from the cost per second of every GPU that is held, and the tokens that these
+// deliver. Prices are in dollars per million tokens; without tokens there is none.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -18,7 +17,6 @@ namespace paretoken::reports {
 /// Returns the cores of the hardware that served a run; known only if it is the client's own CPU.
 std::optional<std::uint32_t> cores_that_serve(const Provenance& from, std::string_view hardware);
 
-/// Returns the hardware that served a run, in the form that cards::hourly_rate() takes.
 cards::PricedHardware priced_hardware(const Provenance& from);
 
 /// Tokens per second of one measured point.
@@ -28,8 +26,7 @@ struct TokenRates {
     double output = 0;        ///< output tokens
 };
 
-/// Price per million output tokens if output tokens carry the whole cost. For the cost of goodput, pass the
-/// rate of only those output tokens whose requests met every SLO: the other tokens have no value.
+/// Price per million output tokens if these carry the whole cost. For goodput, pass the rate of good tokens.
 std::optional<double> usd_per_m_output(double usd_per_s, double output_per_s);
 
 /// Price per million tokens if input and output tokens cost the same.
@@ -48,8 +45,7 @@ struct SplitPrices {
     bool operator==(const SplitPrices&) const = default;
 };
 
-/// Splits the cost so that an output token costs as much as `output_ratio` fresh input tokens, and a cached
-/// input token costs as much as `cached_ratio` fresh input tokens. The ratios may come from an API's prices.
+/// Splits the cost: an output token costs `output_ratio` and a cached one `cached_ratio` fresh input tokens.
 std::optional<SplitPrices> split_by_ratio(double usd_per_s, const TokenRates& rates, double output_ratio,
                                           double cached_ratio);
 
@@ -58,18 +54,15 @@ std::optional<SplitPrices> split_by_ratio(double usd_per_s, const TokenRates& ra
 std::optional<SplitPrices> split_by_prefill_share(double usd_per_s, const TokenRates& rates,
                                                   double prefill_share, double cached_ratio);
 
-/// The token rates of one run and its cost.
 struct PricedMix {
     double usd_per_s = 0;
     TokenRates rates;
 };
 
-/// The prices that best explain the costs of several runs, by least squares over prices of at least 0; every
-/// choice of prices that are not 0 is tried. Nothing for fewer than 3 runs, or without a solution. If the
-/// mixes of tokens differ too little to tell the prices apart, some prices are 0.
+/// The prices of at least 0 that best explain the costs of several runs (least squares). Nothing for fewer
+/// than 3 runs, or without a solution. Some are 0 if the mixes differ too little to tell the prices apart.
 std::optional<SplitPrices> split_by_mixes(std::span<const PricedMix> mixes);
 
-/// The rule by which the cost is split between input and output tokens.
 struct SplitRule {
     /// The function above that computes the prices. For `mixes`, only the ratios of its prices are used, so
     /// that the prices of each run still sum to the run's cost.
@@ -84,24 +77,21 @@ struct SplitRule {
     std::string source = "an output token costs 4 fresh input tokens and a cached one 0.1 (default)";
 };
 
-/// Parses --split: "4", "api:NAME", "prefill-share", "prefill-share:0.3" or "mixes". `cards` hold prices of
-/// APIs, in addition to the built-in ones. Throws UsageError for any other text, for a ratio that is not
-/// above 0, for a share that is not between 0 and 1, and for an API without a price.
+/// Parses --split: "4", "api:NAME", "prefill-share", "prefill-share:0.3" or "mixes". `cards` add to the
+/// built-in prices. Throws UsageError for other texts, numbers out of range, and APIs without a price.
 SplitRule parse_split(const std::string& text, const std::vector<cards::PriceCard>& cards);
 
 /// The output tokens per second at which the cost per million of them is `usd_per_m`.
 double break_even_output_per_s(double usd_per_s, double usd_per_m);
 
-/// Whether a run was made on a simulated server.
 bool is_simulated(const Provenance& provenance);
 
 /// The mean power that was measured during a run's window. Nothing if a part of the window was not measured,
 /// or if the server is simulated: the power of its host is not that of the hardware that it imitates.
 std::optional<cards::MeasuredPower> measured_power_of(const RunResult& result);
 
-/// The number of tokens per month (720 hours) above which a machine is cheaper than an API that costs
-/// `api_usd_per_m` per million tokens. Nothing if that is more than it can process at
-/// `capacity_tokens_per_s`.
+/// The tokens per month (720 hours) above which a machine is cheaper than an API. Nothing if that is more
+/// than it can process at `capacity_tokens_per_s`.
 std::optional<double> self_host_break_even_tokens(double usd_per_month, double api_usd_per_m,
                                                   double capacity_tokens_per_s);
 

@@ -35,8 +35,7 @@ struct CostInput {
     const char* help;
     Takes takes = Takes::amount;
     std::optional<double> otherwise = {};  ///< its value if it is not given; required if absent
-    /// The price of a hosted API that may be taken, by the numbers of the inputs before it; nothing if the
-    /// API has no such price.
+    /// The price of a hosted API, by the numbers of the inputs before it; nothing if it has none.
     std::optional<double> (*of_api)(const cards::ApiPrice&,
                                     const std::map<std::string, CostValue>&) = nullptr;
     const char* known_as = nullptr;  ///< its name among the numbers of a plan, if it is another

@@ -62,8 +62,7 @@ SpeedAtDepth speed_at_depth(const RunResult& result, std::uint64_t prompt_tokens
 /// Returns the speed of `people` at once; no time of an answer if more than a tenth failed.
 SpeedOfCrowd speed_of_crowd(const RunResult& result, std::uint64_t people);
 
-/// Returns whether each of these people gets less than half the speed of one, or too many of their requests
-/// failed. `alone` is the first level.
+/// Returns whether each of these people gets less than half the speed of `alone`, or too many requests fail.
 bool is_slowed_to_half(const SpeedOfCrowd& alone, const SpeedOfCrowd& crowd);
 
 /// Returns the number of people at which each gets half the speed of one: between the last level that is

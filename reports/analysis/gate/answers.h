@@ -31,8 +31,7 @@ struct KeptAnswer {
 struct AnswerFaults {
     std::uint64_t answers = 0;  ///< all answers that were checked
     std::uint64_t empty = 0;    ///< answers without text, or with white space only
-    /// Answers of at least 96 bytes that are mostly repetition (repeats_itself()), or equal to an earlier
-    /// answer of the run, whatever was asked.
+    /// Answers of at least 96 bytes that repeat themselves (repeats_itself()) or an earlier one of the run.
     std::uint64_t repeated = 0;
     std::string empty_example = {};     ///< first request counted in `empty`: "request 7"; or ""
     std::string repeated_example = {};  ///< first request counted in `repeated`, and its answer's beginning

@@ -141,8 +141,7 @@ bool more_runs_do_not_decide(const GateReport& report);
 /// A GateRow::shift in percent of the baseline: 5 for a metric that is 5 % worse, so 5 % lower if higher is
 /// better.
 double percent_of(double shift, Better better);
-/// The opposite: the shift of a share of the baseline by which a metric is worse; infinite if nothing is
-/// left.
+/// The opposite: the shift of a share of the baseline by which a metric is worse; may be infinite.
 double shift_of_share(double share, Better better);
 
 /// "this data would have shown 12 % or more"; without a figure above a tenfold change.

@@ -21,8 +21,7 @@ struct GateMetric {
     double tolerance = 0;
     /// A change of at most this, in the metric's unit (.002 s is 2 ms), never fails; not for shares.
     double floor = 0;
-    /// A metric that neither side has measured is not judged. If `optional` is false, a note says so.
-    /// Goodput, for example, is only measured if a run has SLOs.
+    /// If it is false, a note says that a metric which neither side measured was not judged.
     bool optional = false;
 
     bool operator==(const GateMetric&) const = default;
@@ -62,7 +61,6 @@ GateLimit parse_limit(std::string_view text);
 
 std::string text_of(const GateLimit& limit);
 
-/// The kinds of quantities that a metric's name can mean.
 enum class GateKind : std::uint8_t {
     figure,            ///< a figure of a run, such as its throughput
     percentile,        ///< a percentile of a metric over requests
@@ -75,8 +73,7 @@ enum class GateKind : std::uint8_t {
     repeated_answers,  ///< share of answers that repeat themselves or an earlier answer of their run
 };
 
-/// Whether a quantity is a share of requests, answers or questions. Both sides are then compared by counts,
-/// and the tolerance is a difference of shares.
+/// Whether a quantity is a share of requests, answers or questions. Both sides are then compared by counts.
 bool is_share(GateKind kind);
 
 struct GateQuantity {
@@ -105,12 +102,10 @@ struct GateValue {
 /// the class of requests. In an open loop "ttft" and "e2e" are counted from the time when a request was due.
 GateValue value_of(const GateQuantity& quantity, const RunResult& run);
 
-/// The percentile that a quantity means, with its interval. Null when it was not measured or the quantity
-/// is not a percentile. The result points into `run`.
+/// The percentile of `run` that a quantity means; null when it was not measured or is no percentile.
 const PercentileValue* percentile_of(const GateQuantity& quantity, const RunResult& run);
 
-/// The results of the quantity's class of requests, or of all requests. Null when the run has no such
-/// class. The result points into `run`.
+/// The results in `run` of the quantity's class of requests, or of all; null when there is no such class.
 const Scope* scope_of(const GateQuantity& quantity, const RunResult& run);
 
 }  // namespace paretoken::reports

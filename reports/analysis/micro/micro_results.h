@@ -26,8 +26,7 @@ struct MeasuredFigure {
     bool operator==(const MeasuredFigure&) const = default;
 };
 
-/// The results of one device. Rows that are not valid are in `rows` only, except for read ceilings that were
-/// not steady, whose speed was reached.
+/// The results of one device. Rows that are not valid are in `rows` only, except for unsteady read ceilings.
 struct MicroResults {
     MicroDevice device;
     std::string date;                                     ///< date of the latest file

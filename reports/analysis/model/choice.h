@@ -18,8 +18,7 @@ std::string missed_slo(const ReportPoint& point, const std::vector<Slo>& slos);
 
 /// The reason why a point is on no front, as a clause: the run is invalid, never reached its load, has no
 /// output tokens or no tokens/s per user, the server did not keep up (kept_up()), another run measured its
-/// load better, or missed_slo() gives one.
-/// Empty if there is no reason.
+/// load better, or missed_slo() gives one. Empty if there is none.
 std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos);
 
 /// The reason why no point of a configuration can be used: the limit that even the smallest load misses, else
@@ -33,9 +32,8 @@ SloVerdict verdict_on_all(const ReportPoint& point, const std::vector<Slo>& slos
 /// known, otherwise the deployment's time per output token in seconds, or infinity without output tokens.
 double cost_of(const ReportPoint& point);
 
-/// The run with the lowest cost of those that fit and were shown to meet the limits, or (not `shown`) that
-/// fit and were not; null if there is none. If several cost the same within 3 %, it is the fastest for a
-/// user.
+/// The run with the lowest cost of those that fit and were (or, without `shown`, were not) shown to meet the
+/// limits; null if there is none. If several cost the same within 3 %, it is the fastest for a user.
 const ReportPoint* cheapest_fitting(const Configuration& configuration, bool shown);
 
 /// The --goodput of the runs, as texts; empty unless all have the same.

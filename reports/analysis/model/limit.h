@@ -1,9 +1,7 @@
 #pragma once
-// Computes an upper bound on the rate that the hardware can deliver at a load, from bytes, bandwidths and
-// arithmetic alone (a roofline of the steady state, docs/limit.md). The load is given as sums over requests
-// (core/result/totals.h). In the hard limit all arithmetic overlaps with memory reads; a result above it by
-// more than edge_tolerance() shows that an input is wrong. A rank is one of the devices over which the model
-// is spread; rates are those of the whole deployment.
+// Computes an upper bound on the rate of a deployment at a load, from bytes, bandwidths and arithmetic alone
+// (a roofline of the steady state, docs/limit.md). A result above the hard limit × (1 + edge_tolerance())
+// shows that an input is wrong. A rank is one of the devices over which the model is spread.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -39,7 +37,6 @@ struct HardwareTerms {
     bool operator==(const HardwareTerms&) const = default;
 };
 
-/// Datasheet figures of `count` GPUs for weights of this type.
 HardwareTerms hardware_of_datasheet(const cards::GpuCard& gpu, std::uint32_t count,
                                     const std::string& weight_dtype);
 
@@ -70,8 +67,7 @@ struct ReachableTerms {
     double small_kernels_s = 0;
     double linear_flops_per_token = 0;  ///< of all linear layers but the output projection
     double head_flops = 0;              ///< of the output projection, per token
-    /// FLOP of attention for one pair of a query token and a key token, over all layers without a sliding
-    /// window and over all layers with one.
+    /// FLOP of attention for a pair of a query and a key token, over all layers without, and with, a window.
     double attention_flops_per_pair = 0;
     double windowed_attention_flops_per_pair = 0;
 
@@ -87,16 +83,14 @@ struct LimitInputs {
     std::optional<double> window;              ///< length of the sliding window in tokens
     std::optional<double> weight_bytes_per_s;  ///< bandwidth at which weights are read
     std::optional<double> kv_bytes_per_s;      ///< bandwidth at which the KV cache is read
-    /// Time that a pass over the weights needs besides the bandwidth, because matrices that depend on each
-    /// other are read one after the other; not in the hard limit.
+    /// Time that a pass over the weights needs besides the bandwidth; not in the hard limit.
     double weight_pass_fixed_s = 0;
 
     /// Seconds of arithmetic for a token in all linear layers but the output head.
     std::optional<double> linear_s_per_token;
     /// Seconds of arithmetic in the output head, once per prompt and once per decoded token.
     double lm_head_s_per_sequence = 0;
-    /// Seconds of arithmetic of attention for one pair of a query token and a key token, in prefill and in
-    /// decoding, over all layers without a sliding window and over all layers with one.
+    /// Seconds of attention for a pair of query and key token, over all layers without, and with, a window.
     std::optional<double> prefill_attention_s_per_pair;
     std::optional<double> windowed_prefill_attention_s_per_pair;
     std::optional<double> decode_attention_s_per_pair;
@@ -121,13 +115,11 @@ struct LimitInputs {
     bool operator==(const LimitInputs&) const = default;
 };
 
-/// Computes the inputs from a model card and the known figures of the hardware.
 LimitInputs limit_inputs(const cards::ModelCard& model, const HardwareTerms& hardware);
 
 /// Takes the inputs from Provenance::simulator, without fixed overheads.
 LimitInputs limit_inputs_of_simulator(const std::map<std::string, double>& profile);
 
-/// Whether the inputs have at least one term that limits the rate.
 bool limits_anything(const LimitInputs& inputs);
 
 /// The seconds to read the weights that a step of `tokens` tokens needs; 0 if the bandwidth is unknown.
@@ -149,8 +141,7 @@ struct StepTime {
 };
 StepTime step_time(const LimitInputs& inputs, double batch, double context);
 
-/// The time of the prompts of `work`, one after the other: their arithmetic, and for each prompt one pass
-/// over the weights, which no prompt can do without.
+/// The time of the prompts of `work`, one after the other, each with one pass over the weights.
 struct PrefillTime {
     double compute_s = 0;
     double memory_s = 0;
@@ -174,9 +165,8 @@ struct ReachedBandwidth {
 };
 ReachedBandwidth reached_bandwidth(const LimitInputs& inputs, double batch, double context);
 
-/// The seconds of one decode step with our own kernels: the sum of the separate times of its parts, scaled by
-/// (measured time of all layers + computed time of the output projection) ÷ (sum of the parts) at the nearest
-/// load at which a layer was measured. Nothing without a kernel for the weights.
+/// The seconds of one decode step with our own kernels: the sum of the times of its parts, scaled to the
+/// nearest load at which a layer was measured. Nothing without a kernel for the weights.
 std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, double context);
 
 /// The rates if `work`, of which only proportions matter, is done in the shortest time with `batch` requests
@@ -185,8 +175,7 @@ std::optional<LimitPoint> limit_at(const LimitInputs& inputs, LimitKind kind, co
                                    double batch);
 
 /// An estimate of the share of a window's work that was done before it began: mean requests in flight ÷
-/// prompts whose first event is in it; a rate contradicts a limit above limit × (1 + this). Nothing without
-/// prompts.
+/// prompts whose first event is in it. Nothing without prompts.
 std::optional<double> edge_tolerance(const Totals& stretch);
 
 /// The most requests that run at once: the KV pool ÷ the KV cache of a mean request, or max_sequences;
@@ -194,8 +183,7 @@ std::optional<double> edge_tolerance(const Totals& stretch);
 std::optional<double> batch_cap(const LimitInputs& inputs, const Totals& work);
 
 /// The limit at batches from 1 to batch_cap(), or `up_to`: 1, 2, 3, 4, 6, 8, 12 … and the cap. With several
-/// `works` it is at each batch the highest of those whose cap is not below it, so that no run within its own
-/// cap is above the hard limit, but for edge_tolerance(). Empty if there is no limit.
+/// `works` it is at each batch the highest of those whose cap is not below it. Empty if there is no limit.
 std::vector<LimitPoint> limit_curve(const LimitInputs& inputs, LimitKind kind,
                                     const std::vector<Totals>& works, double up_to);
 

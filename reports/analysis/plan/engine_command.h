@@ -44,8 +44,7 @@ struct ServerContainer {
 };
 inline constexpr int kServerPort = 8000;
 
-/// A server of the best cell with the plan's engine. Throws UsageError like engine_command_of(), and if there
-/// is no image for the GPU.
+/// A server of the best cell. Throws UsageError like engine_command_of(), and if no image fits the GPU.
 ServerContainer server_container_of(const DeploymentPlan& plan);
 
 /// The mean time of a request at the highest load within the limits, or from medians of its parts.

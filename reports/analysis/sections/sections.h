@@ -1,6 +1,5 @@
 #pragma once
-// The sections of a report, as values (reports/document/section.h). A new section is a function in a file of
-// this folder and a row of the table in sections.cpp.
+// The sections of a report, as values. A new one is a function in a file here and a row in sections.cpp.
 #include <vector>
 
 #include "reports/analysis/model/report_model.h"

@@ -83,8 +83,7 @@ struct SweepRepeats {
     bool operator==(const SweepRepeats&) const = default;
 };
 
-/// The steps and the result of a search for the highest load within the SLOs, which doubles, bisects, and
-/// measures what it found a second time.
+/// The steps and the result of a search for the highest load within the SLOs.
 struct SweepSearch {
     std::vector<std::string> slos = {};  ///< SLOs as the user wrote them
     std::optional<double> pass = {};     ///< highest load that met all SLOs in two runs
@@ -105,8 +104,7 @@ struct SweepSearch {
     /// The requests in flight at which the server saturates, by Little's law: most_requests_per_s × median
     /// time at the lowest level. A lower bound if throughput still grew (no `saturated_from`).
     std::optional<double> saturation = {};
-    /// d ln(requests/s) / d ln(load) between successive measured loads. A value near 0 means that more load
-    /// gives no more throughput.
+    /// d ln(requests/s) / d ln(load) between successive loads; near 0, more load gives no more throughput.
     std::vector<double> elasticity = {};
     /// The lowest load above which throughput hardly grew; if the load is a rate, the lowest one with which
     /// the server did not keep up. Absent if no measured load saturated the server.
@@ -147,8 +145,7 @@ struct ComparedFigure {
     std::vector<Crossing> crossings = {};
     std::string better = {};  ///< server that is better wherever they differ; empty if there are crossings or
                               ///< they never differ
-    /// Server → the smallest and the largest share of the other server's value by which it is better, over
-    /// the loads at which it is.
+    /// Server → the smallest and largest share of the other's value by which it is better, where it is.
     std::map<std::string, Interval> lead = {};
 
     bool operator==(const ComparedFigure&) const = default;
@@ -185,7 +182,6 @@ struct SweepFile {
 };
 
 /// The failures by class, the most frequent first: "28 http_error, e.g. 503 Service Unavailable; 3 timeout".
-/// Empty if none failed.
 std::string failures_text(const Counts& counts);
 
 /// The load as text: "c=16" (requests in flight), "4 req/s", or "all at once" when neither was given.

@@ -11,15 +11,13 @@ namespace paretoken::reports {
 struct MetricSample {
     std::vector<std::pair<std::string, std::string>> labels = {};  ///< names and values
     double value = 0;
-    /// Time of the value in seconds since 1970, which only OpenMetrics has; absent where the reader's time
-    /// counts, as for values that are scraped.
+    /// Time in seconds since 1970, which only OpenMetrics has; absent where the reader's time counts.
     std::optional<double> time_s = {};
 };
 
 /// The samples of one metric, which differ in their labels.
 struct MetricFamily {
-    /// The name, with the base unit at its end if it has a unit ("paretoken_ttft_seconds"). The text appends
-    /// "_total" to the name of a counter.
+    /// The name with its base unit ("paretoken_ttft_seconds"). The text appends "_total" for a counter.
     std::string name;
     std::string help = {};  ///< one sentence; nothing is written if it is empty
     bool counter = false;   ///< whether it is a counter; otherwise it is a gauge

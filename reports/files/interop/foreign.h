@@ -42,8 +42,7 @@ std::vector<ForeignRun> foreign_runs_in(const ForeignFormat& format, const std::
 /// The format of a file; null if it is none of foreign_formats(), or no file.
 const ForeignFormat* foreign_format_of(const std::filesystem::path& file);
 
-/// The foreign files at `path`: the file itself, or those below a directory, sorted, without those that
-/// repeat others.
+/// The foreign files at `path`, or below a directory, sorted, without those that repeat others.
 std::vector<std::filesystem::path> foreign_files(const std::filesystem::path& path);
 
 /// Options of an import that add to what the files say.

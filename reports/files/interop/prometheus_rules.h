@@ -16,8 +16,7 @@ struct EngineMetrics {
     std::map<std::string, std::string> names;  ///< our name ("kv_usage") → the engine's name
 };
 
-/// The PromQL expression of a series, with one value for each instance of the server; nothing when the engine
-/// does not export the necessary metrics.
+/// The PromQL expression of a series, one value per instance; nothing when the engine lacks its metrics.
 std::optional<std::string> promql_of(const AlertSeries& series, const EngineMetrics& metrics);
 
 /// The text of a rule file. A rule is left out if the engine has no metric for it, or if it needs a baseline

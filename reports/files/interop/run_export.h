@@ -43,8 +43,7 @@ std::vector<NamedValue> named_values(const RunResult& result);
 
 const std::vector<RunExport>& run_exports();
 
-/// The result file of `vllm bench serve --save-detailed`, with statistics by vLLM's definitions: over the
-/// requests that succeeded, in milliseconds.
+/// The result file of `vllm bench serve --save-detailed`, over requests that succeeded, in milliseconds.
 std::string vllm_bench_text(const ExportedRun& run);
 /// AIPerf's profile_export_aiperf.json, schema 1.4. Its inter-token latency is the mean of each request.
 std::string aiperf_text(const ExportedRun& run);

@@ -110,8 +110,7 @@ inline constexpr std::string_view kInstrumentSuffix = "_instrument";
 std::string percentile_label(double p);
 std::optional<double> percentile_labelled(std::string_view label);
 
-/// The text of `json`. Bytes that are not UTF-8 (a server's error text may hold anything) become U+FFFD, so
-/// that the file stays JSON.
+/// The text of `json`, in which bytes that are not UTF-8 (of a server's error text) become U+FFFD.
 std::string text_of(const Json& json, int indent);
 
 /// The JSON of a text. Throws a UsageError that names the file.

@@ -1,8 +1,7 @@
 #pragma once
-// Converts the lines of requests.jsonl, answers.jsonl and probe.jsonl to text and back. Functions that take
-// `where` (the file's name, or "file:line") throw a UsageError that names it and the key. Unknown keys are
-// ignored, unknown schemas refused. A number that is not finite is null, which is read as infinity, or as
-// absent where a value may be.
+// Converts the lines of requests.jsonl, answers.jsonl and probe.jsonl to text and back. `where` is a file's
+// name or "file:line", for UsageErrors, which also name the key. Unknown keys are ignored, unknown schemas
+// refused. A number that is not finite is null, which is read as infinity, or as absent where a value may be.
 #include <string>
 #include <string_view>
 

@@ -1,6 +1,5 @@
 #pragma once
-// Converts the result and the records of a run to JSON text and back (run_directory.h has the files). Errors,
-// unknown keys and null are as in record_lines.h.
+// Converts the result and the records of a run to JSON text and back, with errors as in record_lines.h.
 #include <cstdint>
 #include <map>
 #include <string>

@@ -1,6 +1,5 @@
 #pragma once
-// plan.json ("paretoken/plan/1"), the file of `paretoken plan`, and what `paretoken cost --json` prints. Both
-// are written and never read.
+// plan.json ("paretoken/plan/1") of `paretoken plan`, and the output of `paretoken cost --json`; never read.
 #include <string>
 #include <string_view>
 

@@ -58,8 +58,7 @@ std::span<const T> candidate_part(const GateInput& input, const std::vector<T>& 
     return std::span(of).first(grows ? static_cast<std::size_t>(pairs) : of.size());
 }
 
-/// Returns whether a share that must not grow is within its tolerance: it did not grow, or its upper bound
-/// with the error `beta` is within.
+/// Returns whether a share did not grow, or its upper bound with the error `beta` is within the tolerance.
 bool share_passes(const Failures& before, const Failures& after, double tolerance, double beta);
 
 /// Compares both sides by the runs that belong to a look. The row must have its limit.

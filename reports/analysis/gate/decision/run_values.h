@@ -26,8 +26,7 @@ std::optional<Interval> own_interval(const GateQuantity& quantity, const RunResu
 /// answers, or answers with a fault. None if the quantity is no share.
 Failures counted(std::span<const GateRun> runs, const GateQuantity& quantity);
 
-/// The run whose answers to questions represent a side, which is the first run that was asked any. Null if
-/// there is none. The result points into `runs`.
+/// The first run of `runs` that was asked questions, which represents its side; null if there is none.
 const GateRun* probed(std::span<const GateRun> runs);
 
 /// The runs of both sides; those of the baseline come first. `rows` are those of the policy's metrics. A

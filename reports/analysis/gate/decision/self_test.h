@@ -1,6 +1,5 @@
 #pragma once
-// What a gate can show on this machine: the noise of pairs of runs of one server against itself, and the
-// smallest shifts that follow from it. The functions are pure.
+// What a gate can show on this machine, by the noise of a server against itself. The functions are pure.
 #include <array>
 #include <cstdint>
 #include <optional>

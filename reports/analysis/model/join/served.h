@@ -23,8 +23,7 @@ struct Served {
 /// The hardware of such a run is empty, unknown, or the CPU of the client's host.
 bool names_no_gpu(const RunResult& run);
 
-/// Throws UsageError if --gpu is unknown, contradicts the number of GPUs of a run, or names the hardware of
-/// no run because all of them name another.
+/// Throws UsageError if --gpu is unknown, contradicts a run's number of GPUs, or names hardware of no run.
 void check_gpu(const std::vector<LoadedRun>& runs, const JoinOptions& options);
 
 Served served_by(const RunResult& run, const JoinOptions& options);

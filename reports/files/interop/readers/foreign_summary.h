@@ -1,6 +1,5 @@
 #pragma once
-// Runs of which a file has only figures that another program computed. They are kept under the program's own
-// definitions (core/record/reported.h).
+// Runs of which a file has only another program's figures, by its own definitions (core/record/reported.h).
 #include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -18,9 +17,8 @@ namespace paretoken::reports {
 /// The run of a summary, without requests. Throws a UsageError that names `where` if it has no figure.
 ForeignRun summary_run(ForeignLoad load, Reported reported, const std::string& where);
 
-/// The run of requests whose file does not tell when they were sent. If it does not tell a cap or the
-/// duration either, nothing that depends on time is known, and the run is a summary of their latencies and
-/// lengths.
+/// The run of requests whose file does not tell when they were sent. If it tells neither a cap nor the
+/// duration, it is a summary of their latencies and lengths.
 ForeignRun run_without_starts(ForeignLoad load, std::initializer_list<Fact> unknown,
                               std::vector<ForeignRequest> requests, std::optional<double> duration_s,
                               const std::string& where);
@@ -35,8 +33,7 @@ void add_statistics(Reported& reported, std::string_view tag, std::string_view u
 /// Adds the statistics of all keys at the top level of a result of vLLM or SGLang ("p99_ttft_ms").
 void add_statistics_in_ms(Reported& reported, const nlohmann::json& result);
 
-/// The name of a statistic in keys: "p50" for "median", "mean" for "avg", "p999" for "p99.9" and "p99p9".
-/// Empty if `name` is no statistic.
+/// The name of a statistic in keys: "p50" for "median", "mean" for "avg", "p999" for "p99.9"; empty for none.
 std::string statistic_named(std::string_view name);
 
 }  // namespace paretoken::reports
