@@ -32,7 +32,7 @@
 #include "experiments/server/redaction.h"
 #include "experiments/session.h"
 #include "experiments/sweep/sweep.h"
-#include "loadgen/probe.h"
+#include "loadgen/probe/endpoint.h"
 #include "reports/analysis/micro/micro_results.h"
 #include "reports/files/file_io.h"
 #include "reports/files/output_directory.h"

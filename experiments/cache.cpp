@@ -15,7 +15,7 @@
 #include "experiments/server/resolve.h"
 #include "experiments/session.h"
 #include "experiments/watcher.h"
-#include "loadgen/probe.h"
+#include "loadgen/probe/endpoint.h"
 #include "reports/analysis/cost/cost.h"
 #include "reports/files/file_io.h"
 #include "reports/files/json/cache_json.h"

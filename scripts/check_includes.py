@@ -87,6 +87,15 @@ PARTS = {
         "run": {"worker", "scrape", "power", "interruption", "periodic"},
         "virtual": {"run"},  # a run without sockets
     },
+    "loadgen/probe": {
+        "endpoint": set(),
+        "asker": {"endpoint"},
+        "models": {"asker"},
+        "trial": {"asker"},
+        "settlement": {"trial"},
+        "lengths": {"trial"},
+        "probe": {"models", "settlement", "lengths"},
+    },
     "loadgen/load": {
         "arrival": set(),
         "limits": set(),

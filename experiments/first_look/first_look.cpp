@@ -13,7 +13,7 @@
 #include "experiments/sweep/cells.h"
 #include "experiments/sweep/sweep.h"
 #include "experiments/watcher.h"
-#include "loadgen/probe.h"
+#include "loadgen/probe/endpoint.h"
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/files/run_directory.h"
 

@@ -18,7 +18,7 @@
 #include "experiments/server/target.h"
 #include "experiments/server/warm_cache.h"
 #include "experiments/watcher.h"
-#include "loadgen/probe.h"
+#include "loadgen/probe/endpoint.h"
 #include "loadgen/run.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/run_directory.h"

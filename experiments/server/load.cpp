@@ -14,7 +14,7 @@
 #include "experiments/server/resolve.h"
 #include "experiments/server/target.h"
 #include "experiments/watcher.h"
-#include "loadgen/probe.h"
+#include "loadgen/probe/endpoint.h"
 
 namespace paretoken::experiments {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/text/utc.h"
 #include "core/version.h"
 #include "experiments/server/target.h"
-#include "loadgen/probe.h"
+#include "loadgen/probe/endpoint.h"
 #include "simulator/engine/card_profile.h"
 
 namespace paretoken::experiments {

@@ -24,7 +24,7 @@
 #include "datasets/recognise.h"
 #include "datasets/synthetic/prose.h"
 #include "loadgen/load_options.h"
-#include "loadgen/probe.h"
+#include "loadgen/probe/endpoint.h"
 
 namespace paretoken::experiments {
 namespace {

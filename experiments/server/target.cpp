@@ -29,7 +29,7 @@
 #include "loadgen/interruption.h"
 #include "loadgen/power/dcgm.h"
 #include "loadgen/power/sampler.h"
-#include "loadgen/probe.h"
+#include "loadgen/probe/probe.h"
 #include "loadgen/progress.h"
 #include "loadgen/run.h"
 #include "loadgen/scrape/scraper.h"

@@ -11,7 +11,7 @@
 #include "experiments/server/redaction.h"
 #include "experiments/server/resolve.h"
 #include "experiments/server/target.h"
-#include "loadgen/probe.h"
+#include "loadgen/probe/endpoint.h"
 #include "loadgen/virtual.h"
 
 namespace paretoken::experiments {

@@ -28,7 +28,7 @@
 #include "experiments/server/redaction.h"
 #include "experiments/server/server_command.h"
 #include "experiments/session.h"
-#include "loadgen/probe.h"
+#include "loadgen/probe/endpoint.h"
 #include "reports/analysis/sweep/comparison.h"
 #include "reports/files/file_io.h"
 #include "reports/files/output_directory.h"

@@ -1,7 +1,7 @@
 #pragma once
 // The parts that the protocols chat and completions share: the optional fields of requests, and the reading
 // of answers, whose output is in "choices". The fields are in the order in which the probe
-// (loadgen/probe.h) leaves them out when a server refuses a request and names none of them.
+// (loadgen/probe) leaves them out when a server refuses a request and names none of them.
 #include <array>
 
 #include "loadgen/protocol/body.h"

@@ -1,4 +1,4 @@
-#include "loadgen/probe.h"
+#include "loadgen/probe/probe.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -235,7 +235,7 @@ TEST(Probe, SaysThatItIsNoOpenAiServer) {
     const ScriptedServer ssh([](int, int, const std::string&) {
         return ScriptedAnswer{.writes = {"SSH-2.0-OpenSSH_9.2\r\n"}, .close_after = true};
     });
-    EXPECT_THAT(failure_of(options_for(ssh)), HasSubstr("does not speak HTTP"));
+    EXPECT_THAT(failure_of(options_for(ssh)), HasSubstr("is not valid HTTP"));
 }
 
 TEST(Probe, NamesTheSchemeWhereAProxySaysThatItExpectsTls) {

@@ -16,7 +16,7 @@
 #include "core/statistics.h"
 #include "datasets/catalog.h"
 #include "loadgen/http/fetch.h"
-#include "loadgen/probe.h"
+#include "loadgen/probe/probe.h"
 #include "loadgen/progress.h"
 #include "simulator/server.h"
 #include "tests/support/arrivals.h"

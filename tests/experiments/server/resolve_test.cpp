@@ -11,7 +11,7 @@
 #include "core/plan/plan_classes.h"
 #include "core/plan/plan_fields.h"
 #include "loadgen/load_options.h"
-#include "loadgen/probe.h"
+#include "loadgen/probe/endpoint.h"
 
 namespace paretoken::experiments {
 namespace {

@@ -1,17 +1,14 @@
 #pragma once
-// Asks a server for its facts before the measurement: model, accepted options, tokens per word. Problems that
-// prevent the measurement are thrown; others (no tokenizer, a refused option) are noted in the facts.
+// An endpoint as it is asked for, and what is known of it once it was asked.
 #include <functional>
 #include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
 
-#include "core/record/record.h"
 #include "datasets/catalog.h"
 #include "datasets/synthetic/calibration.h"
 #include "loadgen/http/address.h"
-#include "loadgen/http/fetch.h"
 #include "loadgen/http/message.h"
 #include "loadgen/http/tls.h"
 #include "loadgen/http/url.h"
@@ -59,15 +56,6 @@ struct EndpointFacts {
     /// The quantities of that profile that determine its hardware limit, by name.
     std::map<std::string, double> simulator_terms;
 };
-
-/// Asks a server for its facts, without "/v1" in its paths if it knows none with it; an answer of 429 or 503
-/// is asked for again for a minute or the timeout. Throws RuntimeError (unreachable, refused, not OpenAI,
-/// unknown model, interrupted), or UsageError when `options.body.extra_body` is no JSON object.
-EndpointFacts probe(const EndpointOptions& options);
-
-/// Sends one request as the load would, with a limit of two output tokens unless a body has its own, and
-/// returns the token counts. Throws RuntimeError with the server's message; not for an empty answer.
-TokenUsage try_one(const EndpointOptions& options, const EndpointFacts& facts, const Request& request);
 
 /// Returns the path of generation requests: that of the options with a leading slash, or the endpoint type's.
 std::string target_of(const EndpointOptions& options);

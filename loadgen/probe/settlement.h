@@ -1,0 +1,11 @@
+#pragma once
+// Finds the options of requests that a server accepts.
+#include "loadgen/probe/asker.h"
+
+namespace paretoken::loadgen {
+
+/// Settles the options that requests have: leaves out those that the server refuses, and notes them in the
+/// facts. Throws RuntimeError when the server refuses the plainest request.
+void settle_options(Asker& asker, EndpointFacts& facts);
+
+}  // namespace paretoken::loadgen
