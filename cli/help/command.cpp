@@ -6,6 +6,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,10 @@ const CLI::App* command_named(const CLI::App& app, const std::string& name) {
     return found.empty() ? nullptr : found.front();
 }
 
-void help(const CLI::App& app, const std::vector<std::string>& words) {
+void help(const CLI::App& app, const std::vector<std::string>& arguments) {
+    std::vector<std::string> words;
+    std::istringstream text(fmt::format("{}", fmt::join(arguments, " ")));
+    for (std::string word; text >> word;) words.push_back(word);
     if (words.empty()) return print("{}", help_text(app, "paretoken", false, terminal_width()));
     const std::string& first = words.front();
     if (first == "completion")
@@ -35,12 +39,12 @@ void help(const CLI::App& app, const std::vector<std::string>& words) {
             throw UsageError(fmt::format("there is no command '{}'; see --help", words[1]));
         return print("{}", manual_page(*command, words.size() > 1 ? "paretoken " + words[1] : "paretoken"));
     }
-    if (const auto text = topic_text(first, terminal_width()); text && words.size() == 1)
-        return print("{}", *text);
+    if (const auto topic = topic_text(first, terminal_width()); topic && words.size() == 1)
+        return print("{}", *topic);
     if (const CLI::App* const command = command_named(app, first); command != nullptr && words.size() == 1)
         return print("{}", help_text(*command, "paretoken " + first, false, terminal_width()));
-    if (const std::string text = mentions_of(app, words, terminal_width()); !text.empty())
-        return print("{}", text);
+    if (const std::string found = mentions_of(app, words, terminal_width()); !found.empty())
+        return print("{}", found);
     std::string known;
     for (const Topic& topic : topics()) known += fmt::format("{}{}", known.empty() ? "" : ", ", topic.name);
     throw UsageError(fmt::format("help: nothing has {} '{}'; topics are {}, and the names of commands",

@@ -398,7 +398,7 @@ void add_mentions(const CLI::App& app, const std::string& path, const Wanted& wa
     }
 }
 
-/// Returns the examples, options, commands and topics that have the words.
+/// Returns the examples, options, commands and topics that have all of the words.
 std::string mentions(const CLI::App& app, const Wanted& wanted, std::size_t width) {
     constexpr std::size_t kMost = 6;
     constexpr std::size_t kMostRare = 3;  // options of which only the explanation has the words
@@ -426,6 +426,39 @@ std::string mentions(const CLI::App& app, const Wanted& wanted, std::size_t widt
     return text;
 }
 
+/// Words that people look for, with the word that help has for the same thing.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kSameThings = {{
+    {"abort", "cancel"},
+    {"markdown", "md"},
+    {"min-p", "extra-body"},
+    {"top-k", "extra-body"},
+    {"top-p", "extra-body"},
+    {"p99.9", "percentile"},
+    {"p999", "percentile"},
+    {"quantile", "percentile"},
+    {"response", "answer"},
+    {"save", "keep"},
+    {"user-defined", "custom"},
+}};
+
+/// Returns what has all of the words, or else words that mean the same, or else the first word that is found.
+std::string mentions_of(const CLI::App& app, Wanted wanted, std::size_t width) {
+    const auto search = [&](const std::vector<std::string>& words) {
+        std::string text = mentions(app, {.words = words}, width);
+        return text.empty() ? mentions(app, {.words = words, .may_go_on = true}, width) : text;
+    };
+    if (std::string text = search(wanted.words); !text.empty()) return text;
+    for (std::string& word : wanted.words)
+        for (const auto& [asked, known] : kSameThings)
+            if (word == asked) word = known;
+    if (std::string text = search(wanted.words); !text.empty()) return text;
+    if (wanted.words.size() == 1) return {};
+    for (const std::string& word : wanted.words)
+        if (const std::string text = search({word}); !text.empty())
+            return fmt::format("Nothing has all of the words. About '{}':\n{}", word, text);
+    return {};
+}
+
 }  // namespace
 
 std::span<const HelpPage> help_pages() {
@@ -439,9 +472,7 @@ std::string mentions_of(const CLI::App& app, const std::vector<std::string>& wor
         std::string& last = wanted.words.back();
         if (last.size() > 3 && last.ends_with('s')) last.pop_back();
     }
-    const std::string text = mentions(app, wanted, width);
-    wanted.may_go_on = true;
-    return text.empty() ? mentions(app, wanted, width) : text;
+    return mentions_of(app, wanted, width);
 }
 
 std::string help_text(const CLI::App& command, const std::string& path, bool all, std::size_t width) {

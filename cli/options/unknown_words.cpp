@@ -10,6 +10,7 @@
 #include <cctype>
 #include <utility>
 
+#include "cli/words/meant.h"
 #include "cli/words/reading.h"
 #include "core/error.h"
 #include "core/nearest.h"
@@ -45,37 +46,6 @@ std::vector<std::string> options_of(const CLI::App& command) {
     for (const CLI::Option* option : command.get_options())
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     return names;
-}
-
-/// Names that people try and no load generator has, with the option that they mean.
-struct TriedName {
-    std::string_view tried;
-    std::string_view meant;
-};
-constexpr std::array kTriedNames = {
-    TriedName{"--clients", "--concurrency"},  TriedName{"--connections", "--concurrency"},
-    TriedName{"--streams", "--concurrency"},  TriedName{"--threads", "--concurrency"},
-    TriedName{"--users", "--concurrency"},    TriedName{"--vus", "--concurrency"},
-    TriedName{"--qps", "--request-rate"},     TriedName{"--rps", "--request-rate"},
-    TriedName{"--count", "--num-prompts"},    TriedName{"--iterations", "--num-prompts"},
-    TriedName{"--requests", "--num-prompts"}, TriedName{"--seconds", "--duration"},
-    TriedName{"--time", "--duration"},        TriedName{"--in-tokens", "--isl"},
-    TriedName{"--input-length", "--isl"},     TriedName{"--input-tokens", "--isl"},
-    TriedName{"--prompt-len", "--isl"},       TriedName{"--prompt-length", "--isl"},
-    TriedName{"--prompt-tokens", "--isl"},    TriedName{"--gen-tokens", "--osl"},
-    TriedName{"--out-tokens", "--osl"},       TriedName{"--output-length", "--osl"},
-    TriedName{"--tokens", "--osl"},           TriedName{"--key", "--api-key"},
-    TriedName{"--token", "--api-key"},        TriedName{"--gpu-name", "--gpu"},
-    TriedName{"--gpu-type", "--gpu"},         TriedName{"--slo-ttft", "--slo"},
-    TriedName{"--max-ttft", "--slo"},         TriedName{"--prompt", "--dataset-path"},
-};
-
-/// Returns the option that was probably meant by an unknown one; empty if none is like it.
-std::string meant_by(const std::string& name, const std::vector<std::string>& options) {
-    const auto tried = std::ranges::find(kTriedNames, name, &TriedName::tried);
-    if (tried != kTriedNames.end() && std::ranges::find(options, tried->meant) != options.end())
-        return std::string(tried->meant);
-    return nearest(name, options);
 }
 
 std::string suggestion(const std::string& name) {

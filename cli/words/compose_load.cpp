@@ -188,8 +188,8 @@ void compose_profile(const Composing& now) {
     } else if (now.whole(Tool::guidellm) && !parts.has("request_rate") && !parts.has("concurrency")) {
         now.note("guidellm sweeps ten rates unless a profile is given; so does --request-rate auto:10");
         set_profile(now, "sweep", {});
-    } else if (now.is(Tool::guidellm) && !parts.has("request_rate") && !parts.has("concurrency") &&
-               !parts.has("arrivals") && !now.origin.hides_options) {
+    } else if (now.is(Tool::guidellm) && now.origin.names_server && !parts.has("request_rate") &&
+               !parts.has("concurrency") && !parts.has("arrivals") && !now.origin.hides_options) {
         now.note(
             "guidellm sweeps ten rates unless a profile is given; so does `paretoken sweep --request-rate "
             "auto:10`");

@@ -46,6 +46,7 @@ struct Origin {
     std::optional<Tool> tool = {};
     bool whole = false;
     Form form = Form::usual;
+    bool names_server = false;   ///< whether an option of guidellm's gives the server
     bool hides_options = false;  ///< whether the line has further options that are not known
 
     bool starts_server() const { return form >= Form::vllm_batch; }

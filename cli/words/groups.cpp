@@ -65,6 +65,20 @@ Json object_in(const std::string& text) {
     return object;
 }
 
+/// Returns a number as JSON writes it, for .9, 1. and +0.9; any other text is returned as it is.
+std::string without_short_form(const std::string& text) {
+    std::string number = text.substr(text.starts_with('+') ? 1 : 0);
+    const std::size_t sign = number.starts_with('-') ? 1 : 0;
+    const std::size_t point = number.find('.');
+    const std::string_view digits = std::string_view(number).substr(sign);
+    if (digits.find_first_not_of("0123456789.") != std::string_view::npos ||
+        digits.find_first_of("0123456789") == std::string_view::npos)
+        return text;
+    if (point == sign) number.insert(sign, "0");
+    if (number.ends_with('.')) number += '0';
+    return number;
+}
+
 }  // namespace
 
 std::optional<Group> group_of(std::string_view text) {
@@ -107,7 +121,7 @@ std::vector<std::string> list_of(std::string_view text) {
 
 std::string with_json_field(const std::string& body, const std::string& name, const std::string& value) {
     Json object = object_in(body);
-    const Json read = parsed(value);
+    const Json read = parsed(without_short_form(value));
     std::string place = "/" + name;
     std::ranges::replace(place, '.', '/');  // "a.b" is a field of an inner object
     object[Json::json_pointer(place)] = read.is_discarded() ? Json(value) : read;

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "cli/words/composition.h"
+#include "cli/words/meant.h"
 #include "cli/words/pasted_line.h"
 #include "cli/words/reading.h"
 #include "core/error.h"
-#include "core/nearest.h"
 #include "core/plan/plan_arguments.h"
 
 namespace paretoken::cli {
@@ -402,7 +402,7 @@ class Reading {
                 const ForeignOption* const option = foreign_option(other, row.tool);
                 if (option == nullptr || !says_nothing(*option)) known.push_back(std::move(other));
             }
-        const std::string meant = nearest(name, known);
+        const std::string meant = meant_by(name, known);
         out_.unknown.push_back(meant.empty() ? name : fmt::format("{} (did you mean {}?)", name, meant));
         ++at_;
         if (at_ < words_.size() && !is_option(words_[at_])) ++at_;
@@ -431,6 +431,11 @@ class Reading {
                 }
                 return;
             case Treatment::absent:
+                // A file has another name than 8; "-c 8" is what wrk and others call the concurrency.
+                if (name == "-c" && texts.size() == 1 && is_whole_number(texts.front())) {
+                    out_.unknown.push_back("-c (did you mean --concurrency?)");
+                    return;
+                }
                 out_.absent.push_back(fmt::format("{}: {}", name, option.about));
                 return;
             case Treatment::part:
@@ -515,7 +520,9 @@ Translation composed(Parts parts, const Origin& origin, Translation out, const T
 
 Translation translated(const std::vector<std::string>& words, std::string_view command,
                        const OwnOptions& own) {
-    Origin origin{.tool = tool_of(words, own)};
+    Origin origin{.tool = tool_of(words, own),
+                  .names_server = std::ranges::any_of(
+                      words, [](const std::string& word) { return name_in(word) == "--target"; })};
     const auto gives = [&](const char* option) {
         return std::ranges::any_of(words, [&](const std::string& word) { return name_in(word) == option; });
     };

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -96,6 +98,9 @@ std::string_view hint_at(simdjson::error_code error, std::string_view row) {
     for (const std::string_view number :
          {":NaN", ": NaN", ":Infinity", ": Infinity", ":-Infinity", ": -Infinity"})
         if (row.find(number) != std::string_view::npos) return "; NaN and Infinity are no JSON, write null";
+    constexpr std::array kNamesOfPrompts = {"prompt", "text", "question", "input", "instruction", "query"};
+    if (std::ranges::find(kNamesOfPrompts, row) != kNamesOfPrompts.end())
+        return "; a CSV file with this heading is read by --dataset columns:path=FILE,prompt=HEADING";
     if (row.find_first_of("{[\"") == std::string_view::npos)
         return "; a dataset has one JSON object per line: jq -Rc '{prompt: .}' FILE makes them of a text "
                "with a "

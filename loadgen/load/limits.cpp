@@ -107,6 +107,10 @@ StopRule parse_stop_rule(std::string_view text) {
             break;
         case StopKind::errors:
             rule.limit = share_of(text, rest);
+            if (rule.limit == 1)
+                refuse(text,
+                       "more than 100 % of the requests cannot fail; errors=5% ends the load when more "
+                       "than 5 % of at least 20 requests have failed");
             break;
         case StopKind::precision: {
             const auto equals = rest.find('=');

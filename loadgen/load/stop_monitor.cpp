@@ -241,7 +241,8 @@ void StopMonitor::check_statistics(TimePoint now) {
         if (percentile == nullptr) continue;
         if (rule.kind == StopKind::slo &&
             shown_on(*percentile, rule.limit, metric.better == Better::higher) == false)
-            meet(rule.kind, now, fmt::format("{} is met after {} requests", rule.text, requests));
+            meet(rule.kind, now,
+                 fmt::format("{}: the limit is certainly missed after {} requests", rule.text, requests));
         if (rule.kind != StopKind::precision || !percentile->value || !percentile->ci95) continue;
         const double half = (percentile->ci95->high - percentile->ci95->low) / 2;
         if (half <= rule.limit * *percentile->value)

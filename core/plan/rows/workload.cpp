@@ -66,6 +66,15 @@ void set_dataset_field(LoadPlan& plan, std::size_t request_class, std::string_vi
     }
 }
 
+/// Throws a UsageError for 1,000, of which a Spec would take the comma for the end of a field.
+void refuse_grouped_number(const std::string& text) {
+    if (text.find(',') == std::string::npos || text.find_first_not_of("0123456789,") != std::string::npos)
+        return;
+    std::string digits = text;
+    std::erase(digits, ',');
+    throw UsageError(fmt::format("'{}': a number has no commas; write {}", text, digits));
+}
+
 template <const std::string_view& key>
 struct DatasetField {
     static Texts get(const LoadPlan& plan, std::size_t request_class) {
@@ -74,6 +83,7 @@ struct DatasetField {
     /// Sets a length, which has a Spec's form; its commas become semicolons inside the dataset's Spec.
     static void set(LoadPlan& plan, std::size_t request_class, const Texts& texts) {
         std::string text = only(texts);
+        refuse_grouped_number(text);
         std::ranges::replace(text, ',', ';');
         set_dataset_field(plan, request_class, key, std::move(text));
     }

@@ -99,6 +99,10 @@ TEST_F(Help, FindsTheExamplesOptionsCommandsAndTopicsThatHaveAWord) {
         {"bottleneck", "paretoken report runs/mine"},
         {"production", "paretoken watch"},
         {"monitor", "paretoken watch"},
+        {"top_p", "--extra-body TEXT"},
+        {"p99.9", ".p99"},
+        {"markdown", "html, md, json"},
+        {"abort", "--cancel TEXT"},
     };
     for (const auto& [word, line] : found) EXPECT_THAT(mentions({word}), HasSubstr(line)) << word;
     EXPECT_EQ(mentions({"xyzzy"}), "");
@@ -108,6 +112,9 @@ TEST_F(Help, FindsWhatHasEachOfSeveralWords) {
     EXPECT_THAT(mentions({"two", "machines"}), HasSubstr("--shard 0/2"));
     EXPECT_THAT(mentions({"50", "rps"}), HasSubstr("--demand 50rps"));
     EXPECT_THAT(mentions({"price", "list"}), HasSubstr("--price prices.json"));
+    EXPECT_THAT(mentions({"save", "responses"}), HasSubstr("--keep-answers"));
+    EXPECT_THAT(mentions({"extra", "header"}), AllOf(HasSubstr("About 'header'"), HasSubstr("-H, --header")));
+
     EXPECT_THAT(mentions({"max", "throughput"}), HasSubstr("--request-rate auto:8"));
     EXPECT_THAT(mentions({"TTFT", "TPOT"}), HasSubstr("--search slo"));
     EXPECT_THAT(mentions({"run", "header"}), HasSubstr("  -H, --header TEXT (run)\n"));

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
@@ -756,6 +757,23 @@ TEST(Translation, all_unknown_and_absent_options_are_named_together) {
     EXPECT_THAT(complaint,
                 HasSubstr("has no options --concurency (did you mean --concurrency?), --no-such-thing"));
     EXPECT_THAT(complaint, HasSubstr("--image-count, --image-format: requests with images"));
+}
+
+TEST(Translation, names_that_no_tool_has_are_recognised) {
+    for (const auto& [line, meant] : {std::pair{"--input-tokens 8", "--input-tokens (did you mean --isl?)"},
+                                      std::pair{"--qps 5", "--qps (did you mean --request-rate?)"},
+                                      std::pair{"-c 8", "-c (did you mean --concurrency?)"}})
+        EXPECT_THAT(on_run(line).unknown, ElementsAre(meant)) << line;
+    EXPECT_THAT(on_run("-c bench.yaml").absent, ElementsAre(HasSubstr("reads these files")));
+    EXPECT_THAT(on_run("sim: --warmup 8").notes, ::testing::IsEmpty()) << "guidellm is not meant";
+}
+
+TEST(Translation, numbers_in_a_request_may_be_written_short) {
+    for (const auto& [value, json] :
+         {std::pair{".9", "0.9"}, std::pair{"1.", "1.0"}, std::pair{"+0.5", "0.5"}, std::pair{"-.5", "-0.5"},
+          std::pair{"high", "\"high\""}})
+        EXPECT_THAT(on_run(fmt::format("--top-p {}", value)).words,
+                    ElementsAre("--extra-body", fmt::format("{{\"top_p\":{}}}", json)));
 }
 
 TEST(Translation, what_needs_nothing_is_named_once) {

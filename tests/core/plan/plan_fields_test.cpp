@@ -344,6 +344,7 @@ TEST(PlanOf, refuses_a_length_that_is_given_twice) {
     EXPECT_EQ(plan_of({{"dataset", {"synthetic:isl=64"}}}),
               plan_of({{"dataset", {"synthetic"}}, {"isl", {"64"}}}));
     refused({{"dataset", {"synthetic:isl=64"}}, {"isl", {"128"}}}, "--isl '128'");
+    refused({{"isl", {"1,000"}}}, "write 1000");
     refused({{"dataset", {"custom:path=a.jsonl"}}, {"dataset_path", {"b.jsonl"}}},
             "--dataset-path 'b.jsonl': --dataset says path=a.jsonl");
     const LoadPlan with_path =

@@ -403,6 +403,7 @@ TEST(CustomJsonl, AWrongLineIsNamed) {
     EXPECT_THAT(refusal_of("{\"prompt\":\"a\"}\n{\"prompt\":\"b\"\n"), HasSubstr(":2: not JSON"));
     EXPECT_THAT(refusal_of("{\"prompt\":\"a\"}\n\n{\"words\":\"b\"}\n"), HasSubstr(":3: neither"));
     EXPECT_THAT(refusal_of("[1]"), HasSubstr(":1: no JSON object"));
+    EXPECT_THAT(refusal_of("prompt\nWhat is it?\n"), HasSubstr("--dataset columns:path="));
     EXPECT_THAT(refusal_of("{\"prompt\":7}"), HasSubstr("neither text nor token ids"));
     EXPECT_THAT(refusal_of("{\"prompt\":[]}"), HasSubstr("empty"));
     EXPECT_THAT(refusal_of("{\"prompt\":[-1]}"), HasSubstr("not a token id"));

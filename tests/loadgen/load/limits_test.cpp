@@ -37,11 +37,27 @@ TEST(StopRules, AreReadAsTheyAreWritten) {
 }
 
 TEST(StopRules, ThatAreWrongAreRefusedWithTheRulesThereAre) {
-    for (const char* text :
-         {"", "bored", "requests", "requests=0", "requests=many", "duration=0s", "tokens=-1", "errors=0%",
-          "errors=101%", "precision=10%", "precision:ttft=10%", "precision:itl_p99=10%",
-          "precision:ttft_p98=10%", "precision:speed_p99=10%", "precision:ttft_p99=0%", "slo:ttft<2s",
-          "slo:ttft_p95>soon", "diverging=maybe", "diverging:ttft"}) {
+    for (const char* text : {"",
+                             "bored",
+                             "requests",
+                             "requests=0",
+                             "requests=many",
+                             "duration=0s",
+                             "tokens=-1",
+                             "errors=0%",
+                             "errors=100%",
+                             "errors=1",
+                             "errors=101%",
+                             "precision=10%",
+                             "precision:ttft=10%",
+                             "precision:itl_p99=10%",
+                             "precision:ttft_p98=10%",
+                             "precision:speed_p99=10%",
+                             "precision:ttft_p99=0%",
+                             "slo:ttft<2s",
+                             "slo:ttft_p95>soon",
+                             "diverging=maybe",
+                             "diverging:ttft"}) {
         EXPECT_THROW(parse_stop_rule(text), UsageError) << text;
     }
     try {

@@ -105,6 +105,7 @@ TEST(StopMonitor, StopsWhenAnSloIsMissedBeyondDoubtAndOnlyThen) {
     const auto stopped = stopped_by("slo:ttft_p95>200ms", 2000);
     ASSERT_TRUE(stopped);
     EXPECT_EQ(stopped->rule, "slo");
+    EXPECT_THAT(stopped->text, HasSubstr("certainly missed"));
     EXPECT_FALSE(stopped_by("slo:ttft_p95>320ms", 2000));
     EXPECT_FALSE(stopped_by("slo:ttft_p50>200ms", 2000)) << "the median is at the limit";
 }
