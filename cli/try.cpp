@@ -204,6 +204,7 @@ std::string next_command(const reports::FirstLook& look, const LoadPlan& asked) 
                                    fmt::format("{}", depth.prompt_tokens),
                                    "--osl",
                                    fmt::format("{}", depth.answer_tokens)};
+    if (look.ends_early) words.emplace_back("--no-ignore-eos");
     if (asked.virtual_time) words.emplace_back("--virtual");
     return shell_line(words);
 }

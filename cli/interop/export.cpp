@@ -132,8 +132,9 @@ void add_export(CLI::App& app) {
     sub->add_option("--engine", command->engine,
                     "Engine that exports the metrics: vllm, sglang, trtllm, tgi or llamacpp "
                     "(prometheus-rules, grafana, scrape-config)");
-    sub->add_option("--alerts", command->alerts,
-                    "JSON file of alerts that replace the default ones (docs/alerts.md)");
+    sub->add_option(
+        "--alerts", command->alerts,
+        "JSON file of alerts that replace the default ones, which `paretoken export --format alerts` prints");
     sub->add_option("--baseline", command->baseline,
                     "Runs from which alerts that compare with a baseline take its values");
     sub->add_option(

@@ -95,7 +95,7 @@ void add_import(CLI::App& app) {
         "The formats are recognised by their content. `report`, `gate` and `baseline save` take these files "
         "directly as well. Metrics are computed from the times of single requests by this program's "
         "definitions. The figures of a file that has only a summary are kept by the definitions of its "
-        "program, and named so. docs/interop.md tells what each format knows.");
+        "program, and named so.");
     sub->callback([command] { import_all(*command); });
 }
 

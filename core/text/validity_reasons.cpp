@@ -115,7 +115,7 @@ constexpr std::array kReasons = {
     ValidityReason{"foreign_client", "Another load generator made the run, whose client is not judged.",
                    "Measure with paretoken, if it matters how late the client was."},
     ValidityReason{"summary_only", "The imported file has only figures that another program computed.",
-                   "Let the program keep its requests (docs/interop.md), or measure with paretoken."},
+                   "Let the program keep its requests, or measure with paretoken."},
     ValidityReason{"token_counts", "The server's own counter lacks tokens that its usage reports.",
                    "Check that all servers behind the address are scraped (--scrape)."},
     ValidityReason{"scrape", "Readings of the server's metrics failed.",

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/record/record.h"
 #include "core/stable_sort.h"
 #include "experiments/first_look/steps.h"
 #include "experiments/run.h"
@@ -55,30 +56,35 @@ class Looking {
     reports::FirstLook look() {
         const Pace pilot = measure_pilot();
         answer_tokens_ = answer_tokens_for(pilot, kShareOfAnswer * seconds(plan_.time));
-        sweep_.asked = in_cell(plan_.asked, answers_of(answer_tokens_));
+        sweep_.asked = in_cell(sweep_.asked, answers_of(answer_tokens_));
         sweep_.levels = {1};
         sweep_.cells = {};
         for (const std::uint64_t depth : depths_within(plan_.depths, answer_tokens_, target_.facts().context))
             sweep_.cells.push_back(prompts_of(depth));
         file_ = fresh_sweep(sweep_, session_.invocation);
         file_.points.clear();
-        reports::FirstLook found;
-        measure_depths(pilot, found);
-        measure_crowds(found);
-        return found;
+        measure_depths(pilot);
+        measure_crowds();
+        return std::move(found_);
     }
 
   private:
     Pace measure_pilot() {
         LoadPlan asked =
-            at_level(in_cell(in_cell(plan_.asked, answers_of(kPilotAnswer)), prompts_of(kPilotPrompt)),
+            at_level(in_cell(in_cell(sweep_.asked, answers_of(kPilotAnswer)), prompts_of(kPilotPrompt)),
                      Axis::concurrency, 1);
         asked.stop = {.requests = 1};
         asked.warmups = 1;
         session_.watcher.wait("one short request shows how much fits into the time");
-        const Measured measured = measure(target_, asked, directory_ / "pilot", session_);
+        Measured measured = measure(target_, asked, directory_ / "pilot", session_);
         require_whole(measured, target_, "no speed was measured yet");
         spend(measured.result);
+        if (are_all_too_short(measured.result)) {
+            let_answers_end();
+            fs::remove_all(directory_ / "pilot");
+            return measure_pilot();
+        }
+        if (measured.result.counts.ok == 0) refuse(measured.result);
         const SpeedAtDepth speed = reports::speed_at_depth(measured.result, kPilotPrompt, kPilotAnswer);
         return pace_of(speed);
     }
@@ -89,35 +95,60 @@ class Looking {
                 .per_token_s = 1 / speed.generation_tok_per_s.value_or(1)};
     }
 
-    void measure_depths(Pace pace, reports::FirstLook& found) {
+    void measure_depths(Pace pace) {
         const double until_s = left_s_ - kShareOfDepths * seconds(plan_.time);
         for (const Cell& cell : sweep_.cells) {
             const std::uint64_t depth = std::stoull(cell.at("isl"));
             const double each_s = estimated_s(pace, depth, answer_tokens_);
             std::uint64_t requests = requests_within(each_s, left_s_ - until_s, kRequestsAtDepth);
-            if (found.depths.empty()) requests = std::max<std::uint64_t>(requests, 1);
+            if (found_.depths.empty()) requests = std::max<std::uint64_t>(requests, 1);
             if (requests == 0) break;
-            const RunResult result = measure_at(cell, 1, requests);
-            found.depths.push_back(reports::speed_at_depth(result, depth, answer_tokens_));
-            if (found.crowds.empty()) found.crowds.push_back(reports::speed_of_crowd(result, 1));
+            RunResult result = measure_at(cell, 1, requests);
+            if (are_all_too_short(result)) {
+                let_answers_end();
+                result = measure_at(cell, 1, requests);
+            }
+            if (result.counts.ok == 0 && found_.depths.empty()) refuse(result);
             if (result.counts.ok == 0) break;
-            pace = pace_of(found.depths.back());
+            add_doubts(result, found_);
+            found_.depths.push_back(reports::speed_at_depth(result, depth, answer_tokens_));
+            if (found_.crowds.empty()) found_.crowds.push_back(reports::speed_of_crowd(result, 1));
+            pace = pace_of(found_.depths.back());
         }
     }
 
-    void measure_crowds(reports::FirstLook& found) {
+    /// Whether the server ends answers when the model does, although it was asked to go on.
+    bool are_all_too_short(const RunResult& result) const {
+        const auto short_ones = result.counts.by_outcome.find(std::string(name_of(Outcome::too_short)));
+        return sweep_.asked.sampling.ignore_eos && short_ones != result.counts.by_outcome.end() &&
+               short_ones->second == result.counts.requests;
+    }
+
+    void let_answers_end() {
+        sweep_.asked.sampling.ignore_eos = false;
+        found_.ends_early = true;
+    }
+
+    [[noreturn]] static void refuse(const RunResult& result) {
+        const auto& examples = result.counts.example_errors;
+        throw RuntimeError(fmt::format("all {} requests failed{}", result.counts.requests,
+                                       examples.empty() ? "" : ": " + examples.begin()->second));
+    }
+
+    void measure_crowds() {
         const Cell& cell = sweep_.cells.front();
-        while (const auto people = next_people(found.crowds, kMostPeople)) {
+        while (const auto people = next_people(found_.crowds, kMostPeople)) {
             // Twice as many people wait at most about twice as long.
-            const double each_s = 2 * longest_answer_s(found.crowds);
+            const double each_s = 2 * longest_answer_s(found_.crowds);
             const std::uint64_t rounds = requests_within(each_s, left_s_, kRounds);
             if (rounds == 0) {
-                found.out_of_time = true;
+                found_.out_of_time = true;
                 return;
             }
             const RunResult result = measure_at(cell, *people, rounds * *people);
-            found.crowds.push_back(reports::speed_of_crowd(result, *people));
-            std::ranges::sort(found.crowds, {}, &SpeedOfCrowd::people);
+            if (result.counts.ok > 0) add_doubts(result, found_);
+            found_.crowds.push_back(reports::speed_of_crowd(result, *people));
+            std::ranges::sort(found_.crowds, {}, &SpeedOfCrowd::people);
         }
     }
 
@@ -131,6 +162,7 @@ class Looking {
         const reports::SweepPoint point = pending_point(Axis::concurrency, static_cast<double>(people), cell);
         LoadPlan asked = plan_at(sweep_, point);
         asked.stop = {.requests = requests};
+        fs::remove_all(directory_ / point.directory);  // of the same load with ignore_eos, which failed
         session_.watcher.point_begins(
             ++runs_, 0,
             fmt::format("{} with prompts of {} tokens",
@@ -163,6 +195,7 @@ class Looking {
     const Session& session_;
     SweepPlan sweep_;
     reports::SweepFile file_;
+    reports::FirstLook found_;
     double left_s_ = 0;
     std::uint64_t answer_tokens_ = kPilotAnswer;
     std::size_t runs_ = 0;

@@ -128,6 +128,7 @@ Load load_of(const LoadPlan& asked, const loadgen::EndpointFacts& facts, const s
         of.arrivals = loadgen::with_recorded_times(std::move(of.arrivals), *of.dataset);
     }
     load.options.worker.client.body = facts.body;
+    load.options.worker.client.body.ignore_eos = load.plan.sampling.ignore_eos;
     return load;
 }
 

@@ -430,7 +430,7 @@ LoadPlan resolved(const LoadPlan& asked, const loadgen::EndpointFacts& facts, co
                                      facts.body.model, plan.endpoint_type));
     plan.prompt_form = ids ? "token-ids" : "text";
     plan.model = model_served(plan, facts);
-    plan.sampling.ignore_eos = facts.body.ignore_eos;
+    plan.sampling.ignore_eos = plan.sampling.ignore_eos && facts.body.ignore_eos;
     plan.sampling.temperature = facts.body.temperature;
     plan.sampling.max_completion_tokens = facts.body.max_completion_tokens;
     plan.refused = facts.refused;

@@ -6,6 +6,7 @@ import http.server
 import json
 import re
 import threading
+import time
 import unittest
 
 from harness import Case, http_server, llamacpp, paretoken, refused_port, simulated_server
@@ -13,6 +14,29 @@ from harness import Case, http_server, llamacpp, paretoken, refused_port, simula
 
 def port_of(address):
     return int(address.rsplit(":", 1)[1])
+
+
+def streaming(answer_tokens, counts=True, words=1):
+    """A server whose answers end after so many tokens at 10 ms each, `words` of them per event, with or without usage."""
+    def answer(method, path, _headers, body):
+        if method == "GET":
+            models = {"object": "list", "data": [{"id": "m", "object": "model"}]}
+            return (200, "application/json", json.dumps(models).encode()) if path == "/v1/models" else (404, "text/plain", b"")
+        wanted = json.loads(body).get("max_tokens", 16)
+        count = min(wanted, answer_tokens)
+
+        def pieces():
+            for i in range(0, count, words):
+                time.sleep(0.01 * words)
+                last = i + words >= count
+                choice = {"index": 0, "delta": {"content": " word" * words}, "finish_reason": "stop" if last else None}
+                yield b"data: %s\n\n" % json.dumps({"choices": [choice]}).encode()
+            if counts:
+                usage = {"prompt_tokens": 40, "completion_tokens": count, "total_tokens": 40 + count}
+                yield b"data: %s\n\n" % json.dumps({"choices": [], "usage": usage}).encode()
+            yield b"data: [DONE]\n\n"
+        return 200, "text/event-stream", pieces()
+    return answer
 
 
 @contextlib.contextmanager
@@ -102,6 +126,20 @@ class FirstLook(Case):
             self.fails_clearly(paretoken("try", "--ports", port_of(closed), "--out", out), 3, "wants an API key",
                                f"OPENAI_API_KEY=KEY paretoken try {closed}")
         self.assertFalse(out.exists())
+
+    def test_a_server_that_ends_its_answers_itself_is_measured_with_their_length(self):
+        with http_server(streaming(10)) as address:
+            done = self.succeeds(paretoken("try", address, "--depth", 64, "--time", 4, "--out", self.directory / "look"))
+        self.assertRegex(" ".join(done.stdout.split()), r"answer of 10 tokens takes")
+        self.assertRegex(done.stdout, r"tg10 @ d64 +\d\d")
+        self.assertIn("ends its answers when the model does", " ".join(done.stdout.split()))
+        self.assertRegex(done.stdout, "next .* --no-ignore-eos")
+
+    def test_doubts_about_the_figures_are_told(self):
+        with http_server(streaming(128, counts=False, words=2)) as address:
+            done = self.succeeds(paretoken("try", address, "--depth", 64, "--time", 4, "--out", self.directory / "look"))
+        self.assertIn("doubt", done.stdout)
+        self.assertIn("disputed_counts", done.stdout)
 
     def test_an_earlier_sweep_is_not_replaced(self):
         out = self.directory / "look"

@@ -132,7 +132,8 @@ constexpr std::array kResultRows = {
               .value = checked<known_host_noise, &LoadPlan::host_noise>},
     PlanField{.name = "alerts",
               .kind = judging,
-              .help = "JSON file of alerts that replace the default ones (docs/alerts.md)",
+              .help = "JSON file of alerts that replace the default ones, which `paretoken export --format "
+                      "alerts` prints",
               .value = member<&LoadPlan::alerts>},
     PlanField{.name = "baseline",
               .kind = judging,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr double kHalf = 2;  // an answer takes so many times as long
 constexpr double kMostFailed = .1;
+constexpr double kSameLength = .1;  // relative difference of answers from the length that was asked for
 
 std::optional<double> mean_of(const RunResult& result, std::string_view key) {
     const MetricSummary* const metric = result.metric(key);
@@ -113,7 +115,26 @@ SpeedAtDepth speed_at_depth(const RunResult& result, std::uint64_t prompt_tokens
         speed.prompt_tok_per_s = tokens * fresh / *speed.first_token_s;
     if (const auto step = mean_of(result, "tpot_s"); step && *step > 0)
         speed.generation_tok_per_s = 1 / *step;
+    const auto wanted = static_cast<double>(answer_tokens);
+    if (const auto had = mean_of(result, "output_tokens_tok");
+        had && std::abs(*had / wanted - 1) > kSameLength)
+        speed.answer_tokens = static_cast<std::uint64_t>(std::max(1LL, std::llround(*had)));
     return speed;
+}
+
+void add_doubts(const RunResult& result, FirstLook& look) {
+    // What a run says of its answers, and not of its own length.
+    constexpr std::array<std::string_view, 8> kOfAnswers = {
+        "disputed_counts", "uncounted_output", "unseen_output", "no_stream",
+        "bunched_stream",  "buffered_stream",  "other_model",   "foreign_load"};
+    constexpr std::array<std::string_view, 4> kOfLength = {"no_steady_state", "no_whole_answer", "partial",
+                                                           "all_failed"};
+    for (const Reason& reason : result.validity.reasons) {
+        const bool is_grave = reason.severity == Verdict::invalid;
+        const bool is_of_answers = std::ranges::find(kOfAnswers, reason.check) != kOfAnswers.end();
+        const bool is_of_length = std::ranges::find(kOfLength, reason.check) != kOfLength.end();
+        if ((is_grave && !is_of_length) || is_of_answers) look.doubts.emplace(reason.check, reason.text);
+    }
 }
 
 SpeedOfCrowd speed_of_crowd(const RunResult& result, std::uint64_t people) {
@@ -163,6 +184,13 @@ std::string first_look_text(const FirstLook& look, std::size_t columns) {
     text += speeds(look);
     text += labelled_text("several", crowd(look), columns);
     text += labelled_text("memory", memory(look), columns);
+    if (look.ends_early)
+        text += labelled_text("note",
+                              "The server ends its answers when the model does, although it accepts "
+                              "ignore_eos, so that their lengths differ.",
+                              columns);
+    for (const auto& [check, sentence] : look.doubts)
+        text += labelled_text("doubt", fmt::format("{}: {}", check, sentence), columns);
     // Commands and paths stay in one piece, so that they can be copied.
     if (!look.page.empty()) text += fmt::format("  {:{}}{}\n", "page", kLabelledTextBegins - 2, look.page);
     if (!look.next.empty()) text += fmt::format("  {:{}}{}\n", "next", kLabelledTextBegins - 2, look.next);

@@ -3,6 +3,7 @@
 // speeds have the names of llama-bench: pp512 is the speed of reading a prompt of 512 tokens, and
 // tg128 @ d512 the speed of generating 128 tokens behind such a prompt.
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,7 +16,8 @@ namespace paretoken::reports {
 /// The speed for one person at one depth, which is the length of the prompt.
 struct SpeedAtDepth {
     std::uint64_t prompt_tokens = 0;
-    std::uint64_t answer_tokens = 0;
+    std::uint64_t answer_tokens =
+        0;  ///< the mean of the answers if they differ clearly from what was asked for
     std::optional<double> first_token_s = {};         ///< median
     std::optional<double> prompt_tok_per_s = {};      ///< prompt tokens that were not cached ÷ first_token_s
     std::optional<double> generation_tok_per_s = {};  ///< 1 ÷ mean time per output token
@@ -46,7 +48,11 @@ struct FirstLook {
     std::string model;                      ///< name of the model
     std::vector<SpeedAtDepth> depths = {};  ///< ascending, never empty
     std::vector<SpeedOfCrowd> crowds = {};  ///< ascending; the first has one person
-    bool out_of_time = false;               ///< whether more people would have been measured with more time
+    /// Why the figures may not be what they seem: the first sentence of each check.
+    std::map<std::string, std::string> doubts = {};
+    /// Whether the server ends answers when the model does, although it was asked to go on.
+    bool ends_early = false;
+    bool out_of_time = false;  ///< whether more people would have been measured with more time
     std::optional<MemoryBound> memory = {};
     std::string no_memory = {};  ///< why `memory` is absent, in one sentence
     std::string next = {};       ///< command to use next
@@ -58,6 +64,9 @@ struct FirstLook {
 /// Returns the speed of a run of one person with prompts of `prompt_tokens` tokens.
 SpeedAtDepth speed_at_depth(const RunResult& result, std::uint64_t prompt_tokens,
                             std::uint64_t answer_tokens);
+
+/// Adds the doubts of a run that do not come from its being short.
+void add_doubts(const RunResult& result, FirstLook& look);
 
 /// Returns the speed of `people` at once; no time of an answer if more than a tenth failed.
 SpeedOfCrowd speed_of_crowd(const RunResult& result, std::uint64_t people);

@@ -47,6 +47,29 @@ TEST(FirstLook, TheSpeedOfAPromptLeavesOutWhatWasCached) {
     EXPECT_DOUBLE_EQ(*speed.generation_tok_per_s, 50);
 }
 
+TEST(FirstLook, AnswersOfAnotherLengthThanAskedForHaveTheirOwn) {
+    RunResult run = sample::run(1);
+    run.metrics = {sample::metric("output_tokens_tok", 50, 4)};
+    run.metrics.back().mean = 50;
+    EXPECT_EQ(speed_at_depth(run, 512, 128).answer_tokens, 50u);
+    EXPECT_EQ(speed_at_depth(run, 512, 52).answer_tokens, 52u);
+}
+
+TEST(FirstLook, ToldDoubtsAreThoseThatDoNotComeFromTheShortness) {
+    RunResult run = sample::run(1);
+    run.validity.reasons = {
+        {.severity = Verdict::invalid, .check = "no_steady_state", .text = "The run is short."},
+        {.severity = Verdict::invalid, .check = "output_length", .text = "Answers are 53 % off."},
+        {.severity = Verdict::warn, .check = "hiccups", .text = "The host paused."},
+        {.severity = Verdict::warn, .check = "disputed_counts", .text = "Tokens are estimated."}};
+    FirstLook look = sample();
+    add_doubts(run, look);
+    EXPECT_EQ(look.doubts,
+              (std::map<std::string, std::string>{{"output_length", "Answers are 53 % off."},
+                                                  {"disputed_counts", "Tokens are estimated."}}));
+    EXPECT_NE(first_look_text(look).find("doubt"), std::string::npos);
+}
+
 TEST(FirstLook, ACrowdWhoseRequestsFailHasNoTimeOfAnAnswer) {
     RunResult run = sample::run(8);
     run.counts.requests = 100;
