@@ -9,6 +9,7 @@
 #include "cards/gpu.h"
 #include "cards/host.h"
 #include "cards/model.h"
+#include "core/error.h"
 #include "core/plan/plan.h"
 #include "core/plan/plan_arguments.h"
 #include "core/result/result.h"
@@ -48,17 +49,38 @@ Hardware hardware_of(const std::string& gpu, const loadgen::EndpointFacts& facts
     return {};
 }
 
-/// Returns the card that the user named, or else the one that the simulated server was made from.
-std::optional<ModelCardNote> model_card_of(const LoadPlan& resolved, const std::string& profile) {
-    if (!resolved.model_card.empty()) {
-        const cards::ModelCard card = cards::model_card(resolved.model_card);
-        return ModelCardNote{resolved.model_card, card.name, card.weight_dtype, card.kv_dtype,
-                             cards::content_hash_of(card)};
+/// Returns the GGUF file of this machine that a server on it names; empty if there is none.
+std::string model_file_of(const loadgen::EndpointFacts& facts) {
+    if (!facts.local) return {};
+    std::vector<std::string> names{facts.body.model};
+    if (const auto path = facts.server_config.find("model_path"); path != facts.server_config.end())
+        names.push_back(path->second);
+    std::error_code ignored;
+    for (const std::string& name : names)
+        if (name.starts_with('/') && name.ends_with(".gguf") &&
+            std::filesystem::is_regular_file(name, ignored))
+            return name;
+    return {};
+}
+
+ModelCardNote note_of(const std::string& spec, const cards::ModelCard& card) {
+    return {spec, card.name, card.weight_dtype, card.kv_dtype, cards::content_hash_of(card)};
+}
+
+/// Returns the card that the user named, or else the one that the simulated server was made from, or that of
+/// the file that a server on this machine names.
+std::optional<ModelCardNote> model_card_of(const LoadPlan& resolved, const loadgen::EndpointFacts& facts) {
+    if (!resolved.model_card.empty())
+        return note_of(resolved.model_card, cards::model_card(resolved.model_card));
+    if (const auto simulated = sim::model_of_card_profile(facts.simulator_profile))
+        return note_of("", *simulated);
+    const std::string file = facts.simulator_profile.empty() ? model_file_of(facts) : "";
+    if (file.empty()) return {};
+    try {
+        return note_of(file, cards::model_card(file));
+    } catch (const Error&) {  // the run does not need it
+        return {};
     }
-    const auto simulated = sim::model_of_card_profile(profile);
-    if (!simulated) return {};
-    return ModelCardNote{"", simulated->name, simulated->weight_dtype, simulated->kv_dtype,
-                         cards::content_hash_of(*simulated)};
 }
 
 }  // namespace
@@ -92,7 +114,7 @@ Provenance provenance_of(const Target& target, const LoadPlan& resolved, const I
     p.hardware = hardware.name;
     p.hardware_count = hardware.count;
     p.simulator = facts.simulator_terms;
-    p.model_card = model_card_of(resolved, facts.simulator_profile);
+    p.model_card = model_card_of(resolved, facts);
     p.metadata = resolved.metadata;
     return p;
 }
