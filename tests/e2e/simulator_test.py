@@ -26,6 +26,11 @@ REQUIRED = {
 }
 
 
+def fidelity(*arguments):
+    return subprocess.run([sys.executable, ROOT / "scripts" / "fidelity", "--binary", BINARY, *arguments], capture_output=True,
+                          text=True, check=False)
+
+
 class PublishedSpeeds(Case):
     """Throughput and latency that were published, against what the simulator predicts from the deployments."""
 
@@ -34,8 +39,7 @@ class PublishedSpeeds(Case):
 
     @classmethod
     def setUpClass(cls):
-        done = subprocess.run([sys.executable, ROOT / "scripts" / "fidelity", "--binary", BINARY, PUBLISHED], capture_output=True, text=True,
-                              check=False)
+        done = fidelity(PUBLISHED)
         cls.code, cls.text = done.returncode, done.stdout
         rows = re.findall(r"^\| ([^|]+) \| tokens/s \| \d+ \| ([\d.]+) \| [\d.]+ \| [\d.]+ \| (\d+)% \|", done.stdout, re.MULTILINE)
         cls.classes = {name: (float(median), int(within)) for name, median, within in rows}
@@ -62,6 +66,11 @@ class PublishedSpeeds(Case):
     def test_the_documents_have_the_table_of_this_program(self):
         self.assertIn(self.text.strip(), (ROOT / "docs" / "simulator.md").read_text())
 
+    def test_the_documents_have_the_table_of_the_rows_that_were_collected_later(self):
+        done = fidelity("--no-rows", PUBLISHED.with_name("later.csv"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(done.stdout.strip(), (ROOT / "docs" / "simulator.md").read_text())
+
 
 class Fitting(Case):
     def test_constants_can_be_fitted_again_without_a_model(self):
@@ -71,8 +80,7 @@ class Fitting(Case):
             writer = csv.DictWriter(file, rows[0].keys())
             writer.writeheader()
             writer.writerows(row for row in rows if row["id"] in ("S114", "S140", "S146"))
-        done = subprocess.run([sys.executable, ROOT / "scripts" / "fidelity", "--binary", BINARY, "--leave-one-out", few],
-                              capture_output=True, text=True, check=False)
+        done = fidelity("--leave-one-out", few)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"\| `reach.link_share` \| 3 \| 3 \| [\d.]+ to [\d.]+ \| [\d.]+ \| \d+% \|")
 
