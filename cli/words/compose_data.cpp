@@ -206,6 +206,27 @@ void read_data_arguments(const Composing& now, Columns& columns) {
         if (const auto name = now.parts.take(part)) columns[ours] = *name;
 }
 
+/// A public dataset whose rows have no "prompt", and where its text is; from the datasets' own pages.
+struct PromptPlace {
+    std::string_view dataset;  ///< the beginning of its name
+    std::string_view text;     ///< expression in Python for a row
+};
+constexpr std::array kPromptPlaces = {
+    PromptPlace{"AI-MO/", "row['problem']"},
+    PromptPlace{"likaixin/InstructCoder", "row['input'] + row['instruction']"},
+    PromptPlace{"openai/gsm8k", "row['question']"},
+    PromptPlace{"philschmid/mt-bench", "row['turns'][0]"},
+    PromptPlace{"vdaita/edit_", "row['code'] + row['change_request']"},
+};
+
+/// Returns the part of a line of Python that gives the rows of a known dataset their "prompt".
+std::string prompts_of(std::string_view dataset) {
+    for (const auto& [name, text] : kPromptPlaces)
+        if (dataset.starts_with(name))
+            return fmt::format(".map(lambda row: {{'prompt': {}}}).select_columns(['prompt'])", text);
+    return {};
+}
+
 }  // namespace
 
 void need_rows(const Composing& now, std::string_view what, const std::string& name) {
@@ -223,8 +244,9 @@ void need_rows(const Composing& now, std::string_view what, const std::string& n
     if (slash != std::string::npos)
         from = fmt::format(
             " (python3 -c \"from datasets import load_dataset; load_dataset('{}', {}"
-            "split='{}').to_json('{}')\")",
-            dataset, subset ? fmt::format("'{}', ", *subset) : "", split.value_or("train"), file);
+            "split='{}'){}.to_json('{}')\")",
+            dataset, subset ? fmt::format("'{}', ", *subset) : "", split.value_or("train"),
+            prompts_of(dataset), file);
     const bool is_trace = now.parts.value("dataset") == "weka" || now.parts.value("dataset") == "mooncake";
     if (!is_trace) now.parts.take("dataset");
     now.need_file(

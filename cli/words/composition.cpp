@@ -60,6 +60,7 @@ void compose_sampling(const Composing& now) {
         parts.set("extra_body", with_json_field(parts.value("extra_body"), "chat_template_kwargs", *kwargs));
     if (parts.take("exact_lengths")) parts.set("ignore_eos", "true");
     if (parts.take("end_early")) parts.set("ignore_eos", "false");
+    if (parts.take("reuse") == "never") parts.set("no_keepalive", "true");
     if (ends_early(now)) {
         parts.set("ignore_eos", "false");
         now.note(fmt::format("answers may end early with {}; so they may with --no-ignore-eos",

@@ -74,13 +74,13 @@ constexpr ForeignOption kOptions[] = {
         "--non-interactive --no-console --cache-report --rust-client",
         "vllm,sglang,guidellm,aiperf,inference-benchmarker", none},
     ForeignOption{"--rust-worker-threads", "sglang"},
-    ForeignOption{
-        "--ui --ui-type --log-level --profile-export-prefix --profile-export-file --export-level "
-        "--workers-max --max-workers --record-processors --record-processor-service-count "
-        "--connection-reuse-strategy --slice-duration --model-selection-strategy --profile-export-level "
-        "--api-port --api-host --stats-interval --zmq-host --zmq-ipc-path --checkpoint-dir "
-        "--stability-percentage -s",
-        "aiperf"},
+    ForeignOption{"--ui --ui-type --log-level --profile-export-prefix --profile-export-file --export-level "
+                  "--workers-max --max-workers --record-processors --record-processor-service-count "
+                  "--slice-duration --model-selection-strategy --profile-export-level "
+                  "--api-port --api-host --stats-interval --zmq-host --zmq-ipc-path --checkpoint-dir "
+                  "--stability-percentage -s",
+                  "aiperf"},
+    ForeignOption{"--connection-reuse-strategy", "aiperf", one, part, "reuse"},
     ForeignOption{"--gpu-telemetry --server-metrics-formats --stream", "aiperf", many},
     ForeignOption{"--server-metrics --server-metrics-url --server-metrics-urls", "aiperf", many, part,
                   "metrics_urls", true},

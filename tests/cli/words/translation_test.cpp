@@ -768,6 +768,19 @@ TEST(Translation, names_that_no_tool_has_are_recognised) {
     EXPECT_THAT(on_run("sim: --warmup 8").notes, ::testing::IsEmpty()) << "guidellm is not meant";
 }
 
+TEST(Translation, rows_of_known_datasets_get_their_prompt) {
+    const std::string advice =
+        on_run("--backend vllm --dataset-name hf --dataset-path AI-MO/aimo-validation-aime").absent.at(0);
+    EXPECT_THAT(advice, HasSubstr(".map(lambda row: {'prompt': row['problem']}).select_columns(['prompt'])"
+                                  ".to_json('aimo-validation-aime.jsonl')"));
+}
+
+TEST(Translation, a_connection_for_each_request_is_kept) {
+    EXPECT_THAT(on_run("-m x --connection-reuse-strategy never").words, Contains("--no-keepalive"));
+    EXPECT_THAT(on_run("-m x --connection-reuse-strategy pooled").words,
+                ::testing::Not(Contains("--no-keepalive")));
+}
+
 TEST(Translation, numbers_in_a_request_may_be_written_short) {
     for (const auto& [value, json] :
          {std::pair{".9", "0.9"}, std::pair{"1.", "1.0"}, std::pair{"+0.5", "0.5"}, std::pair{"-.5", "-0.5"},
