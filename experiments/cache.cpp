@@ -7,6 +7,8 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "core/error.h"
 #include "core/result/metrics.h"
@@ -212,6 +214,23 @@ LoadPlan plan_of_burst(const CachePlan& plan, std::int64_t prefix) {
     return asked;
 }
 
+void require_enough_samples(const CachePlan& plan, const std::vector<std::int64_t>& prefixes) {
+    const datasets::PrefixArms arms(spec_of(plan, prefixes), plan.asked.seed);
+    std::set<std::tuple<datasets::Arm, std::int64_t, double>> compared;
+    for (std::uint64_t index = 0; index < arms.round_size(); ++index) {
+        using enum datasets::Arm;
+        const datasets::ArmRequest request = arms.at(index);
+        if (request.arm != cold && request.arm != primer && request.arm != varied)
+            compared.emplace(request.arm, request.prefix, request.hit);
+    }
+    const std::uint64_t fewest = reports::fewest_samples_to_differ(compared.size());
+    if (plan.samples < fewest)
+        throw UsageError(
+            fmt::format("--samples {}: at least {} are needed, because fewer cannot show any difference in "
+                        "the {} comparisons of an arm with cold prompts; or give fewer prefixes (--prefix)",
+                        plan.samples, fewest, compared.size()));
+}
+
 namespace {
 
 /// The state of a running experiment.
@@ -348,6 +367,7 @@ CacheReport measure_cache(const CachePlan& asked, const Target& target, const fs
     Measuring measuring{plan, target, directory, session};
     measuring.session.interruption.cut_off = session.interruption.stop_starting;
     const auto prefixes = fitting_prefixes(plan, target.facts().context);
+    require_enough_samples(plan, prefixes);
     CacheReport report{.target = target.url()};
     const auto keep = [&] {
         reports::write_file_atomically(directory / reports::kCacheFileName, reports::cache_json(report));

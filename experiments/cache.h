@@ -43,6 +43,9 @@ struct CachePlan {
 /// template of 64 tokens. Throws UsageError if none fits, or if one does not and `cut_prefixes` is false.
 std::vector<std::int64_t> fitting_prefixes(const CachePlan& plan, std::optional<std::int64_t> context);
 
+/// Throws UsageError if the plan has too few samples to show any difference between arms.
+void require_enough_samples(const CachePlan& plan, const std::vector<std::int64_t>& prefixes);
+
 /// Returns the plan of the run at `level` requests in flight.
 LoadPlan plan_of_level(const CachePlan& plan, const std::vector<std::int64_t>& prefixes, std::uint64_t level);
 
@@ -62,8 +65,9 @@ std::vector<reports::CacheSample> samples_in(const std::filesystem::path& direct
                                              const datasets::PrefixArms& arms);
 
 /// Runs all levels, then the searches that the plan asks for. CacheLevel::invalid says why a level is not
-/// valid. Throws UsageError when no prefix fits; Error with ExitCode::measurement_invalid when prompts of one
-/// length differ by more than 1 % and 2 tokens; RuntimeError; and as measure() does.
+/// valid. Throws UsageError when no prefix fits or the samples are too few; Error with
+/// ExitCode::measurement_invalid when prompts of one length differ by more than 1 % and 2 tokens;
+/// RuntimeError; and as measure() does.
 reports::CacheReport measure_cache(const CachePlan& asked, const Target& target,
                                    const std::filesystem::path& directory, const Session& session);
 

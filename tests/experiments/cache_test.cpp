@@ -30,6 +30,21 @@ TEST(CachePlan, cuts_a_range_of_prefixes_at_what_the_context_holds) {
     EXPECT_THAT(refusal(300), HasSubstr("the longest prefix that fits has 156"));
 }
 
+TEST(CachePlan, has_enough_samples_for_the_number_of_its_comparisons) {
+    CachePlan plan;
+    plan.samples = 6;
+    EXPECT_NO_THROW(require_enough_samples(plan, {512}));
+    try {
+        require_enough_samples(plan, plan.prefixes);
+        FAIL();
+    } catch (const UsageError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("--samples 6: at least 8 are needed"));
+        EXPECT_THAT(error.what(), HasSubstr("the 31 comparisons"));
+    }
+    plan.samples = 8;
+    EXPECT_NO_THROW(require_enough_samples(plan, plan.prefixes));
+}
+
 TEST(CachePlan, makes_one_closed_loop_of_every_level) {
     CachePlan plan;
     plan.samples = 10;

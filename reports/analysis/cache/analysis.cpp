@@ -114,6 +114,19 @@ CacheArm arm_of(std::span<const CacheSample> samples, const CellKey& key, std::i
     return arm;
 }
 
+double significance_of(std::size_t comparisons) {
+    return kSignificance / static_cast<double>(comparisons);
+}
+
+/// Whether so many values of an arm and of its cold arm show a difference if no value of one is among those
+/// of the other.
+bool can_differ(std::size_t own, std::size_t cold, std::size_t comparisons) {
+    std::vector<double> values(own + cold);
+    std::iota(values.begin(), values.end(), 0.0);
+    const std::span<const double> all = values;
+    return rank_sum_p_value(all.first(own), all.subspan(own)) < significance_of(comparisons);
+}
+
 /// Compares each arm with the cold arm of its length; the significance is divided among all comparisons.
 void compare_with_cold(std::span<const CacheSample> samples, std::vector<CacheArm>& arms) {
     std::size_t comparisons = 0;
@@ -125,8 +138,7 @@ void compare_with_cold(std::span<const CacheSample> samples, std::vector<CacheAr
         arm.p_value = rank_sum_p_value(own, cold);
         ++comparisons;
     }
-    for (CacheArm& arm : arms)
-        arm.differs = arm.p_value && *arm.p_value < kSignificance / static_cast<double>(comparisons);
+    for (CacheArm& arm : arms) arm.differs = arm.p_value && *arm.p_value < significance_of(comparisons);
 }
 
 /// The times over the tokens that were not cached. If cached tokens are not reported, only prompts that
@@ -246,10 +258,22 @@ bool saved_nothing(const CacheLevel& level) {
     return test && test->saved_nothing();
 }
 
-/// Returns what would show whether the cache saves time: more samples if it is certain that tokens take time,
-/// or else longer prefixes.
+/// Returns why the times to first token show no saving.
+std::string why_no_saving(const CacheLevel& level) {
+    if (samples_to_differ(level))
+        return fmt::format(
+            "{} samples of each arm are too few to show any difference between the times to first token of "
+            "warm and cold prompts",
+            find(level, "warm")->n - find(level, "warm")->failed);
+    return "the times to first token of warm and cold prompts do not differ clearly";
+}
+
+/// Returns what would show whether the cache saves time: more samples if no difference can be shown, or if it
+/// is certain that tokens take time, or else longer prefixes.
 std::string advice_on_times(const CacheLevel& level) {
     constexpr double kMostTimes = 20;
+    if (const auto samples = samples_to_differ(level))
+        return fmt::format("Use more samples (--samples {})", *samples);
     const CacheArm* const warm = find(level, "warm");
     const auto test = saving_test(level);
     if (!test || !test->tokens_take_time || test->above_middle_s == 0)
@@ -279,13 +303,14 @@ CacheVerdict verdict_on_cached(const CacheLevel& level, const std::string& sourc
                         "with a run on the server's own address and with the server's log.",
                         source),
             evidence};
-    return {
-        "works",
-        fmt::format("Prefix caching works, according to {}, but no saving was measured: the times to first "
-                    "token of warm and cold prompts do not differ clearly. The prompts are too short, or "
-                    "the time is spent elsewhere (queue, network). {}.",
-                    source, advice_on_times(level)),
-        evidence};
+    const std::string_view cause =
+        samples_to_differ(level)
+            ? ""
+            : " The prompts are too short, or the time is spent elsewhere (queue, network).";
+    return {"works",
+            fmt::format("Prefix caching works, according to {}, but no saving was measured: {}.{} {}.",
+                        source, why_no_saving(level), cause, advice_on_times(level)),
+            evidence};
 }
 
 /// Returns whether all warm and primed requests of a length found equally many tokens, and more than half of
@@ -367,9 +392,8 @@ CacheVerdict verdict_by_times(const CacheLevel& level, const std::string& engine
         "unknown",
         fmt::format(
             "No conclusion is possible: neither usage nor the server's counters report cached tokens, and "
-            "the times to first token do not differ clearly. {}, or make the server count cached tokens "
-            "({}).",
-            advice_on_times(level),
+            "{}. {}, or make the server count cached tokens ({}).",
+            why_no_saving(level), advice_on_times(level),
             engine == "vllm" ? "--enable-prompt-tokens-details"
                              : "vLLM: --enable-prompt-tokens-details; llama.cpp: --metrics"),
         evidence};
@@ -383,10 +407,11 @@ CacheVerdict verdict_by_counters(const CacheLevel& level, const std::string& eng
     if (*level.hits.server > 1 && !is_faster_than_cold(level, "warm"))
         return {
             "unknown",
-            "No conclusion is possible: the server's counters show more cached tokens than prompt tokens, "
-            "and no saving was measured, because the times to first token of warm and cold prompts do not "
-            "differ clearly. Make sure that the counters belong to this server, and that it has no other "
-            "requests.",
+            fmt::format(
+                "No conclusion is possible: the server's counters show more cached tokens than prompt "
+                "tokens, and no saving was measured, because {}. Make sure that the counters belong to this "
+                "server, and that it has no other requests.",
+                why_no_saving(level)),
             evidence};
     if (share >= kNearlyAll) return verdict_on_cached(level, "the server's counters", evidence);
     if (share < kNearlyNone) return verdict_off(level, engine, evidence);
@@ -408,7 +433,8 @@ void add_dynamic_head(const CacheLevel& level, std::span<const CacheSample> samp
     if (verdicts.front().code != "works") return;
     const Tokens moved = tokens_of_arm(samples, "dynamic-first");
     const bool lost =
-        moved.told ? moved.cached_behind_head() < kNearlyNone : !is_faster_than_cold(level, "dynamic-first");
+        moved.told ? moved.cached_behind_head() < kNearlyNone
+                   : is_faster_than_cold(level, "warm") && !is_faster_than_cold(level, "dynamic-first");
     if (!lost) return;
     verdicts.push_back({"dynamic_head",
                         "A changing text at the start of a prompt (a date, an id, a name) makes the whole "
@@ -484,6 +510,22 @@ std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> 
         if (!least || sample.repeated < *least) least = sample.repeated;
     }
     return least;
+}
+
+std::uint64_t fewest_samples_to_differ(std::size_t comparisons) {
+    std::uint64_t samples = 2;
+    while (!can_differ(samples, samples, comparisons)) ++samples;
+    return samples;
+}
+
+std::optional<std::uint64_t> samples_to_differ(const CacheLevel& level) {
+    const CacheArm* const warm = find(level, "warm");
+    const CacheArm* const cold = find(level, "cold");
+    if (warm == nullptr || cold == nullptr) return std::nullopt;
+    const auto comparisons = static_cast<std::size_t>(
+        std::ranges::count_if(level.arms, [](const CacheArm& arm) { return arm.p_value.has_value(); }));
+    if (can_differ(warm->n - warm->failed, cold->n - cold->failed, comparisons)) return std::nullopt;
+    return fewest_samples_to_differ(comparisons);
 }
 
 CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurrency,

@@ -166,6 +166,14 @@ std::optional<std::int64_t> least_cached_prefix_of(std::span<const CacheSample> 
 CacheLevel level_of(std::span<const CacheSample> samples, std::uint64_t concurrency,
                     std::optional<std::int64_t> granularity, std::optional<double> server);
 
+/// The fewest samples of each arm that can show a difference if a level has so many comparisons with cold
+/// arms (CacheArm::differs).
+std::uint64_t fewest_samples_to_differ(std::size_t comparisons);
+
+/// That number if the level has too few samples to show any difference between its longest warm and cold
+/// prompts.
+std::optional<std::uint64_t> samples_to_differ(const CacheLevel& level);
+
 /// The number of prefixes to measure next, from `from` up to `most`; nothing when the limit is known.
 std::optional<std::uint64_t> next_working_set(const std::map<std::uint64_t, double>& found,
                                               std::uint64_t from, std::uint64_t most);

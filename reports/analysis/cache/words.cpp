@@ -205,9 +205,11 @@ std::vector<std::string> findings_of(const CacheLevel& level) {
     if (level.saved_ms_per_1k_cached)
         sentences.push_back(saved_sentence(level));
     else if (is_warm_as_cold(level))
-        sentences.emplace_back(
-            "No saving was measured: the times to first token show no difference that is larger than their "
-            "uncertainty.");
+        sentences.emplace_back(samples_to_differ(level)
+                                   ? "No saving was measured: the samples are too few to show any difference "
+                                     "between the times to first token."
+                                   : "No saving was measured: the times to first token show no difference "
+                                     "that is larger than their uncertainty.");
     sentences.push_back(hits_sentence(level.hits));
     if (std::string rate = rate_sentence(level); !rate.empty()) sentences.push_back(std::move(rate));
     return sentences;

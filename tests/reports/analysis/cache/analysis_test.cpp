@@ -258,6 +258,24 @@ TEST(CacheVerdicts, ask_for_more_samples_if_longer_prompts_surely_take_longer) {
     EXPECT_THAT(text(), HasSubstr("Use longer prefixes (--prefix), or make"));
 }
 
+TEST(CacheVerdicts, name_no_cause_if_the_samples_are_too_few_to_show_any_difference) {
+    EXPECT_EQ(fewest_samples_to_differ(6), 6U);
+    EXPECT_EQ(fewest_samples_to_differ(31), 8U);
+    for (const bool told : {true, false}) {
+        const auto samples = experiment(whole_blocks, told, 1, .01, 5);
+        const CacheLevel level = level_of(samples, 1, kBlock, std::nullopt);
+        const auto verdicts = verdicts_of(level, samples, "vllm");
+        EXPECT_THAT(verdicts.front().text,
+                    HasSubstr("5 samples of each arm are too few to show any difference"));
+        EXPECT_THAT(verdicts.front().text, HasSubstr("Use more samples (--samples 7)"));
+        EXPECT_THAT(verdicts.front().text, ::testing::Not(HasSubstr("too short")));
+        EXPECT_THAT(findings_of(level),
+                    ::testing::Contains(HasSubstr("the samples are too few to show any")));
+    }
+    const auto enough = experiment(whole_blocks, false, 1, .01, 8);
+    EXPECT_EQ(samples_to_differ(level_of(enough, 1, kBlock, std::nullopt)), std::nullopt);
+}
+
 TEST(CacheVerdicts, tell_thrashing_from_replicas) {
     // A prefix that is repeated immediately is found; one that returns a round later has been evicted.
     const auto thrashing = [](const auto& sample, auto) {
