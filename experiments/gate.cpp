@@ -442,9 +442,11 @@ GateReport measure_gate(const GatePlan& plan, const Access& access, const fs::pa
     GateReport report = written(report_of(gating));
     for (std::uint64_t pair = 0; pairs_of(gating) < plan.policy.max_pairs; ++pair) {
         if (plan.max_time && pair > 0 && Clock::now() - began + longest > *plan.max_time) {
-            gating.notes.push_back(fmt::format("--max-time ended the gate after {} {}.", pairs_of(gating),
-                                               is_stored(plan) ? "runs of the candidate" : "pairs"));
-            return written(report_of(gating));
+            const std::uint64_t pairs = pairs_of(gating);
+            gating.notes.push_back(fmt::format("--max-time ended the gate after {} {}{}{}.", pairs,
+                                               counted_as(plan), pairs == 1 ? "" : "s",
+                                               is_stored(plan) ? " of the candidate" : ""));
+            return written(reports::ended_by_time(report_of(gating)));
         }
         if (const auto ended = measured_or_left_out(gating, pair, longest))
             return written(reports::ended_by_instrument(report_of(gating), *ended));

@@ -43,8 +43,8 @@ bool metrics_are_decided(const GateReport& report) {
 }
 
 bool more_runs_do_not_decide(const GateReport& report) {
-    constexpr std::uint64_t kFewest = 6;  // below, the spread of the candidate's runs is hardly known
-    if (report.design != GateDesign::stored || report.pairs < kFewest || report.looks.empty()) return false;
+    if (report.design != GateDesign::stored || report.pairs < kFewestForSpread || report.looks.empty())
+        return false;
     return std::ranges::none_of(report.rows, [&](const GateRow& row) {
         return row.verdict == GateVerdict::inconclusive && row.pairs_to_decide &&
                *row.pairs_to_decide <= report.looks.back().pairs;

@@ -134,6 +134,9 @@ struct GateReport {
 /// only a lower rate helps if the candidate does not keep up.
 bool metrics_are_decided(const GateReport& report);
 
+/// The number of runs of the candidate below which their spread is hardly known.
+inline constexpr std::uint64_t kFewestForSpread = 6;
+
 /// Returns whether the candidate was compared with a stored baseline and no further run of the candidate, up
 /// to the largest number, would decide a metric that is undecided: the baseline has too few runs for that.
 bool more_runs_do_not_decide(const GateReport& report);

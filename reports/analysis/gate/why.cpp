@@ -560,9 +560,11 @@ std::string missing_text(const GateReport& report) {
             among_failures, among_failures == 1 ? "metric" : "metrics",
             numbered > 0 || !unnumbered.empty() ? " " : "");
     if (unnumbered.empty() && numbered == 0) return text;
+    const std::uint64_t allowed = report.looks.empty() ? 0 : report.looks.back().pairs;
     if (unnumbered.empty())
-        return fmt::format("{}About {} {} would decide{} (--max-pairs {}).", text, pairs, counted,
-                           among_failures == 0 ? "" : " the others", pairs);
+        return fmt::format("{}About {} {} would decide{}{}.", text, pairs, counted,
+                           among_failures == 0 ? "" : " the others",
+                           pairs > allowed ? fmt::format(" (--max-pairs {})", pairs) : "");
     constexpr std::size_t kMostNamed = 3;
     const std::size_t without = unnumbered.size();
     unnumbered.resize(std::min(without, kMostNamed));
@@ -572,14 +574,17 @@ std::string missing_text(const GateReport& report) {
         may_be_tolerated
             ? fmt::format(", or give {} a larger tolerance", without == 1 ? "this metric" : "these metrics")
             : "";
-    text += stored ? fmt::format(
-                         "More runs of the candidate do not decide {}: the stored runs are too "
-                         "few. Store more{} measure both sides in pairs{}.",
-                         names, may_be_tolerated ? "," : ", or", tolerance)
-                   : fmt::format(
-                         "The number of pairs that would decide is unknown or above 1000 for "
-                         "{}: measure more or longer runs{}.",
-                         names, tolerance);
+    const bool is_early = report.pairs < kFewestForSpread && report.pairs < allowed;
+    text += stored && is_early
+                ? fmt::format("It is not known yet whether more runs of the candidate decide {}.", names)
+            : stored ? fmt::format(
+                           "More runs of the candidate do not decide {}: the stored runs are too "
+                           "few. Store more{} measure both sides in pairs{}.",
+                           names, may_be_tolerated ? "," : ", or", tolerance)
+                     : fmt::format(
+                           "The number of pairs that would decide is unknown or above 1000 for "
+                           "{}: measure more or longer runs{}.",
+                           names, tolerance);
     if (numbered > 0)
         text += fmt::format(" About {} {} would decide the other undecided {}.", pairs, counted,
                             numbered == 1 ? "metric" : "metrics");
@@ -599,6 +604,8 @@ std::string undecided_headline(const GateReport& report) {
         return fmt::format(
             "INCONCLUSIVE: {}: {}. Each run must certify the limit, and more pairs do not help.",
             first->title, first->reason);
+    if (const std::string few = too_few_text(report); !few.empty())
+        return fmt::format("INCONCLUSIVE: {}.", few);
     if (undecided == 1 && first->metric == "quality")
         return fmt::format(
             "INCONCLUSIVE: {} fell {}, which {} questions cannot distinguish from chance: ask more of them "
@@ -647,6 +654,19 @@ std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
         return latency.empty() || other.empty() ? other + latency : other + " " + latency;
     }
     return latency;
+}
+
+std::string too_few_text(const GateReport& report, std::string_view within) {
+    const bool is_measured = report.design == GateDesign::pairs || report.design == GateDesign::stored;
+    const auto runs = std::ranges::count(report.runs, true, &GateRunNote::of_candidate);
+    if (!is_measured || report.pairs > 0 || report.looks.empty() || runs == 0) return "";
+    const std::string_view unit = report.design == GateDesign::pairs ? "pair" : "run";
+    return fmt::format("only {} {}{}{} measured{}, and at least {} are needed", runs, unit,
+                       runs == 1 ? "" : "s",
+                       report.design == GateDesign::pairs ? (runs == 1 ? " was" : " were")
+                       : runs == 1                        ? " of the candidate was"
+                                                          : " of the candidate were",
+                       within, report.looks.front().pairs);
 }
 
 std::string headline_of(const GateReport& report) {

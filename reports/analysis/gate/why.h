@@ -3,6 +3,7 @@
 // that became worse: a worse ITL with an unchanged TTFT points to the decode step.
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reports/analysis/gate/gate_report.h"
@@ -17,6 +18,10 @@ bool keeps_up(const std::vector<GateRun>& runs);
 /// passed, or an interval within it. Whatever the verdict, it says which sides did not keep up. Empty if all
 /// did and no row failed, or no cause can be derived.
 std::string why_of(std::span<const GateRow> rows, const GateInput& input);
+
+/// "only 1 pair was measured, and at least 3 are needed", with `within` after "measured"; empty if a look was
+/// taken or nothing was measured, and for designs without looks.
+std::string too_few_text(const GateReport& report, std::string_view within = "");
 
 /// The first line of a report: the verdict, the metrics that decided it, what became better, and what to do
 /// next. Everything but `headline` and the fields that a caller sets later (names, checklist) must be set.

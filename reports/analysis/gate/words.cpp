@@ -106,7 +106,7 @@ std::string value_text(const GateRow& row, const std::optional<double>& value) {
 }
 
 std::string shift_text(const GateRow& row) {
-    if (!row.shift) return is_limit(row) ? "–" : "no value";
+    if (!row.shift) return is_limit(row) || (row.baseline && row.candidate) ? "–" : "no value";
     if (row.points) return (*row.shift < 0 ? "" : "+") + points_text(*row.shift);
     const std::string text = signed_percent(row, *row.shift);
     return percent_of(row, *row.shift) > kMostPercent ? text : text + " %";
@@ -167,15 +167,21 @@ std::vector<OpenText> open_texts(const GateReport& report) {
 }
 
 std::string design_text(const GateReport& report) {
+    const std::uint64_t most = report.looks.empty() ? report.pairs : report.looks.back().pairs;
+    // Before the first look, report.pairs is 0 whatever was measured.
+    const std::uint64_t measured =
+        report.pairs > 0
+            ? report.pairs
+            : static_cast<std::uint64_t>(std::ranges::count(report.runs, true, &GateRunNote::of_candidate));
     switch (report.design) {
         case GateDesign::pairs:
-            return fmt::format("{} interleaved pairs, of at most {}", report.pairs,
-                               report.looks.empty() ? report.pairs : report.looks.back().pairs);
+            return fmt::format("{} interleaved pair{}, of at most {}", measured, measured == 1 ? "" : "s",
+                               most);
         case GateDesign::two_sets:
             return fmt::format("two sets of runs, {} in the smaller one", report.pairs);
         case GateDesign::stored:
-            return fmt::format("{} runs of the candidate, of at most {}, against a stored baseline",
-                               report.pairs, report.looks.empty() ? report.pairs : report.looks.back().pairs);
+            return fmt::format("{} run{} of the candidate, of at most {}, against a stored baseline",
+                               measured, measured == 1 ? "" : "s", most);
         case GateDesign::within_runs:
             return "one run per side";
     }

@@ -234,6 +234,8 @@ GateVerdict overall(std::span<const GateRow> rows) {
     return GateVerdict::pass;
 }
 
+constexpr std::string_view kWord = "INCONCLUSIVE:";
+
 std::string invalid_reasons(const RunResult& run, bool is_candidate) {
     std::string reasons;
     for (const Reason& reason : run.validity.reasons) {
@@ -274,8 +276,18 @@ bool spoiled_by_instrument(const RunResult& run) {
     });
 }
 
+GateReport ended_by_time(GateReport report) {
+    const std::string few = too_few_text(report);
+    if (few.empty()) return report;
+    const std::string now = fmt::format("{}: allow more time (--max-time) or use shorter runs",
+                                        too_few_text(report, " within --max-time"));
+    for (GateRow& row : report.rows)
+        if (row.reason == few) row.reason = now;
+    if (report.verdict == GateVerdict::inconclusive) report.headline = fmt::format("{} {}.", kWord, now);
+    return report;
+}
+
 GateReport ended_by_instrument(GateReport report, const std::string& what) {
-    constexpr std::string_view kWord = "INCONCLUSIVE:";
     if (report.verdict != GateVerdict::inconclusive) return report;
     std::string rest = report.headline;
     if (rest.starts_with(kWord)) rest.erase(0, kWord.size());
@@ -317,8 +329,12 @@ GateReport decided(const GatePolicy& policy, const GateInput& input) {
         report.pairs = look.pairs;
         if (take(look, input, judged)) break;
     }
+    if (report.pairs == 0 && runs > 0)
+        for (JudgedMetric& one : judged) describe(one, input, {}, runs, {});
     for (JudgedMetric& one : judged) report.rows.push_back(std::move(one.row));
     report.runs = run_notes_of(input.baseline, input.candidate, report.rows);
+    if (const std::string few = too_few_text(report); !few.empty())
+        for (GateRow& row : report.rows) row.reason = few;
     for (const GateLimit& limit : policy.limits) report.rows.push_back(row_of_limit(limit, input));
     report.verdict = overall(report.rows);
     if (report.verdict == GateVerdict::pass && !keeps_up(input.candidate))

@@ -33,6 +33,10 @@ bool spoiled_by_instrument(const RunResult& run);
 /// first in its headline; the metrics stay judged by the runs before.
 GateReport ended_by_instrument(GateReport report, const std::string& what);
 
+/// The report of a gate that --max-time ended: if that was before the first look, its headline and its
+/// metrics say how many pairs were measured and what to do.
+GateReport ended_by_time(GateReport report);
+
 /// The verdict on runs that passed require_comparable(), and the data that it follows from. Throws UsageError
 /// when the policy names a class that no run has.
 GateReport decided(const GatePolicy& policy, const GateInput& input);

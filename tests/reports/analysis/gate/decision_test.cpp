@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "reports/analysis/gate/words.h"
 #include "tests/reports/analysis/gate/gate_runs.h"
 
 namespace paretoken::reports {
@@ -140,6 +141,25 @@ TEST(Gate, detects_less_the_smaller_the_part_of_the_errors_is_that_its_last_look
 TEST(Gate, of_fewer_pairs_than_the_first_look_is_inconclusive) {
     EXPECT_EQ(report_of(pairs_of(2, {{"ttft", 3}})).verdict, GateVerdict::inconclusive);
     EXPECT_EQ(report_of(pairs_of(2, {})).pairs, 0U);
+}
+
+TEST(Gate, that_the_time_ended_before_the_first_look_says_how_many_pairs_were_measured) {
+    const GateReport one = report_of(pairs_of(1, {}));
+    EXPECT_EQ(one.headline, "INCONCLUSIVE: only 1 pair was measured, and at least 3 are needed.");
+    const GateReport ended = ended_by_time(one);
+    const std::string text =
+        "only 1 pair was measured within --max-time, and at least 3 are needed: allow more "
+        "time (--max-time) or use shorter runs";
+    EXPECT_EQ(ended.headline, "INCONCLUSIVE: " + text + ".");
+    for (const GateRow& r : ended.rows) {
+        EXPECT_EQ(r.reason, text) << r.metric;
+        EXPECT_TRUE(r.baseline && r.candidate) << r.metric;
+        EXPECT_NE(shift_text(r), "no value") << r.metric;
+        EXPECT_THAT(line_of(ended, r), HasSubstr(text));
+    }
+    EXPECT_EQ(design_text(ended), "1 interleaved pair, of at most 16");
+    const GateReport decided = report_of(pairs_of(16, {}));
+    EXPECT_EQ(ended_by_time(decided), decided);
 }
 
 TEST(Gate, does_not_fail_a_tail_that_moved_by_less_than_its_floor) {

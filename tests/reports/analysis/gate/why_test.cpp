@@ -208,6 +208,26 @@ TEST(GateHeadline, names_the_undecided_metrics_whose_number_of_pairs_is_unknown)
                                                "runs, or give these metrics a larger tolerance."));
 }
 
+TEST(GateHeadline, names_more_runs_only_if_the_gate_does_not_allow_them_already) {
+    GateReport report{.rows = {row("itl_p50", kUndecided), row("ttft_p50", kUndecided)},
+                      .design = GateDesign::stored,
+                      .pairs = 3,
+                      .looks = {{.pairs = 3, .alpha = 0, .beta = 0}, {.pairs = 16, .alpha = 0, .beta = 0}}};
+    for (GateRow& of : report.rows) of.pairs_to_decide = 4;
+    EXPECT_THAT(headline_of(report), EndsWith("About 4 runs of the candidate would decide."));
+    report.rows[0].pairs_to_decide = 30;
+    EXPECT_THAT(headline_of(report),
+                EndsWith("About 30 runs of the candidate would decide (--max-pairs 30)."));
+    report.rows[0].pairs_to_decide = {};
+    report.pairs = 4;
+    EXPECT_THAT(headline_of(report),
+                AllOf(HasSubstr("It is not known yet whether more runs of the candidate decide itl_p50."),
+                      Not(HasSubstr("do not decide")), Not(HasSubstr("--max-pairs"))));
+    report.pairs = 6;
+    EXPECT_THAT(headline_of(report),
+                HasSubstr("More runs of the candidate do not decide itl_p50: the stored"));
+}
+
 /// The headline of a report with these rows.
 std::string headline(GateVerdict verdict, std::vector<GateRow> rows) {
     return headline_of({.verdict = verdict, .rows = std::move(rows)});
