@@ -101,6 +101,12 @@ LimitInputs with_every_draft_right(LimitInputs inputs) {
     return inputs;
 }
 
+/// Whether a closed loop has at most one request in flight, so that it never waits for another one.
+bool is_one_at_a_time(const GapRun& run) {
+    constexpr double kOne = 1.01;
+    return run.closed_loop && run.in_flight <= kOne;
+}
+
 /// The work of sequences that were computed again after a preemption: each is computed up to the mean context
 /// length.
 Totals work_again(const GapRun& run) {
@@ -146,7 +152,7 @@ Chain chain_of_server(const GapRun& run, const GapInputs& given) {
     Chain chain;
     double now = seconds_at(datasheet_best, LimitKind::hard, run.work, batch);
     chain.seconds[kLimit] = now;
-    chain.source[kLimit] = given.datasheet.terms.empty() ? "" : given.datasheet.terms.back().source;
+    chain.source[kLimit] = binding_term(datasheet_best, run.work, batch);
     const LimitInputs with_weights = with_weight_bandwidth(measured_best, reached);
     if (reached.weight_bytes_per_s || given.measured != given.datasheet) {
         now = std::max(now, seconds_at(with_weights, LimitKind::hard, run.work, batch));
@@ -187,7 +193,11 @@ Chain chain_of_server(const GapRun& run, const GapInputs& given) {
     const std::optional<double> at_once = run.running && *run.running > 0
                                               ? run.running
                                               : (run.slots && *run.slots > 0 ? run.slots : std::nullopt);
-    if (at_once) {
+    if (is_one_at_a_time(run)) {
+        // Samples of the server's metrics may find none running, between two answers.
+        chain.seconds[kBatch] = now;
+        chain.source[kBatch] = "one request in flight waits for no other";
+    } else if (at_once) {
         const double running = std::min(batch, *at_once);
         now += std::max(0.0, seconds_at(with_kernels, LimitKind::no_overlap, run.work, running) - apart) +
                (passes / running - passes / batch) * per_step +
@@ -386,12 +396,12 @@ Chain chain_of_simulator(const GapRun& run, const GapInputs& given) {
     const double whole = server.whole_s(batch, best);
     now = std::max(now, whole);
     chain.seconds[kPrefill] = now;
-    const double running =
-        run.running ? std::min(batch, *run.running) : server.running(batch, actual, run.closed_loop);
+    const std::optional<double> told = is_one_at_a_time(run) ? std::nullopt : run.running;
+    const double running = told ? std::min(batch, *told) : server.running(batch, actual, run.closed_loop);
     now += server.whole_s(running, best) - whole;
     chain.seconds[kBatch] = now;
     chain.source[kBatch] = fmt::format("{} of {} requests in flight run at once, {}", significant(running),
-                                       significant(batch), run.running ? "by the server's metrics" : profile);
+                                       significant(batch), told ? "by the server's metrics" : profile);
     if (run.preemptions) {
         Totals with_again = run.work;
         with_again += work_again(run);

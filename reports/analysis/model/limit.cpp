@@ -237,7 +237,7 @@ void add_model(LimitInputs& inputs, const cards::ModelCard& model) {
 
 void add_bandwidth(LimitInputs& inputs, const cards::ModelCard& model, const HardwareTerms& hardware) {
     if (!hardware.read_bytes_per_s) {
-        inputs.dropped.emplace_back("memory bandwidth");
+        inputs.dropped.emplace_back(kMemoryBandwidth);
         return;
     }
     const Sourced& read = *hardware.read_bytes_per_s;
@@ -246,7 +246,7 @@ void add_bandwidth(LimitInputs& inputs, const cards::ModelCard& model, const Har
     inputs.weight_bytes_per_s = read.value * ranks;
     inputs.kv_bytes_per_s = read.value * kv_ranks;
     inputs.terms.push_back(
-        scaled("memory bandwidth", *inputs.weight_bytes_per_s, kGiga, "GB/s", read.source));
+        scaled(std::string(kMemoryBandwidth), *inputs.weight_bytes_per_s, kGiga, "GB/s", read.source));
     if (kv_ranks != ranks)
         inputs.terms.push_back(scaled("memory bandwidth for the KV cache", *inputs.kv_bytes_per_s, kGiga,
                                       "GB/s", fmt::format("{}; {} KV heads", read.source, model.kv_heads)));
@@ -270,7 +270,7 @@ void add_fixed_cost(LimitInputs& inputs, const cards::ModelCard& model, const Ha
 
 void add_arithmetic(LimitInputs& inputs, const cards::ModelCard& model, const HardwareTerms& hardware) {
     if (!hardware.flops_per_s) {
-        inputs.dropped.emplace_back("arithmetic");
+        inputs.dropped.emplace_back(kArithmetic);
         return;
     }
     const double flops = hardware.flops_per_s->value * hardware.ranks;
@@ -281,7 +281,8 @@ void add_arithmetic(LimitInputs& inputs, const cards::ModelCard& model, const Ha
     inputs.windowed_prefill_attention_s_per_pair = model.windowed_attention_flops_per_pair / flops;
     inputs.decode_attention_s_per_pair = inputs.prefill_attention_s_per_pair;
     inputs.windowed_decode_attention_s_per_pair = inputs.windowed_prefill_attention_s_per_pair;
-    inputs.terms.push_back(scaled("arithmetic", flops, kTera, "TFLOP/s", hardware.flops_per_s->source));
+    inputs.terms.push_back(
+        scaled(std::string(kArithmetic), flops, kTera, "TFLOP/s", hardware.flops_per_s->source));
 }
 
 void add_memory(LimitInputs& inputs, const cards::ModelCard& model, const HardwareTerms& hardware) {
@@ -595,6 +596,15 @@ ReachedBandwidth reached_bandwidth(const LimitInputs& inputs, double batch, doub
     if (const SpeedAt* attention = nearest_speed(reachable.kernels.attention, batch, context))
         reached.kv_bytes_per_s = attention->per_s * reachable.kv_ranks;
     return reached;
+}
+
+std::string binding_term(const LimitInputs& inputs, const Totals& work, double batch) {
+    const StepTime decoding = decoding_time(inputs, decoding_of(inputs, work, batch));
+    const std::string_view name =
+        decoding.memory_s >= decoding.compute_s + prefill_time(inputs, work).compute_s ? kMemoryBandwidth
+                                                                                       : kArithmetic;
+    const auto found = std::ranges::find(inputs.terms, name, &SourcedTerm::name);
+    return found == inputs.terms.end() ? "" : fmt::format("{}, {}", name, found->source);
 }
 
 std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, double context) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cards/gpu.h"
@@ -73,6 +74,9 @@ struct ReachableTerms {
 
     bool operator==(const ReachableTerms&) const = default;
 };
+
+inline constexpr std::string_view kMemoryBandwidth = "memory bandwidth";  ///< name of a SourcedTerm
+inline constexpr std::string_view kArithmetic = "arithmetic";             ///< name of a SourcedTerm
 
 /// All inputs of the formulas, summed over the ranks. An absent term costs no time.
 struct LimitInputs {
@@ -173,6 +177,10 @@ std::optional<double> reachable_step_s(const LimitInputs& inputs, double batch, 
 /// in flight, waiting ones included. Nothing without output tokens, limiting terms or reachable kernels.
 std::optional<LimitPoint> limit_at(const LimitInputs& inputs, LimitKind kind, const Totals& work,
                                    double batch);
+
+/// The input that binds the hard limit at `batch` with its source: "memory bandwidth, datasheet: …", or the
+/// arithmetic. Empty if the inputs do not name it.
+std::string binding_term(const LimitInputs& inputs, const Totals& work, double batch);
 
 /// An estimate of the share of a window's work that was done before it began: mean requests in flight ÷
 /// prompts whose first event is in it. Nothing without prompts.

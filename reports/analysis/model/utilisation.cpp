@@ -48,7 +48,7 @@ std::optional<Utilisation> utilisation_of(const GapRun& run, const LimitInputs& 
     Utilisation used;
     if (peaks.linear_s_per_token) {
         used.mfu = arithmetic_s(peaks, run.work) / seconds;
-        used.mfu_source = source_of(peaks, "arithmetic");
+        used.mfu_source = source_of(peaks, kArithmetic);
     }
     const double batch = std::min(run.in_flight, run.running.value_or(run.slots.value_or(run.in_flight)));
     if (peaks.weight_bytes_per_s && batch > 0) {
@@ -59,7 +59,7 @@ std::optional<Utilisation> utilisation_of(const GapRun& run, const LimitInputs& 
         const double at_once = std::max(1.0, batch);
         const double weights = passes / at_once * weight_pass_s(decoding, at_once * (decoding.drafts + 1));
         used.mbu = (weights + cache_read_s(decoding, run.work)) / seconds;
-        used.mbu_source = source_of(peaks, "memory bandwidth");
+        used.mbu_source = source_of(peaks, kMemoryBandwidth);
     }
     if (!used.mfu && !used.mbu) return {};
     return used;

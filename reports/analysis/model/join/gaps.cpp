@@ -45,10 +45,7 @@ void cap_at_slots(LimitInputs& inputs, const std::vector<ReportPoint>& points) {
         most = std::max(most, *slots);
     }
     inputs.max_sequences = most;
-    // The waterfall names the source of the last term as that of the limit, so that this term is not the
-    // last.
-    inputs.terms.insert(inputs.terms.begin() + static_cast<std::ptrdiff_t>(inputs.terms.size() / 2),
-                        {"requests that run at once", most, "requests", "the server's total_slots"});
+    inputs.terms.push_back({"requests that run at once", most, "requests", "the server's total_slots"});
 }
 
 namespace {

@@ -172,6 +172,30 @@ TEST(Gap, CountsTheServersSlotsWhereItDoesNotTellWhatRuns) {
                 HasSubstr("by the server's metrics"));
 }
 
+TEST(Gap, NamesTheInputThatBindsTheHardwareLimitAtThisLoad) {
+    LimitInputs inputs = limit();
+    inputs.terms = {{"memory bandwidth", 4000, "GB/s", "datasheet: G"},
+                    {"arithmetic", 1, "TFLOP/s", "datasheet: G, bf16"},
+                    {"reached by our attention kernel", 1, "GB/s", "micro"}};
+    const auto source = [&](double in_flight) {
+        return gap_of(run(in_flight), {.datasheet = inputs, .measured = inputs})->parts[kLimit].source;
+    };
+    EXPECT_EQ(source(16), "memory bandwidth, datasheet: G");
+    EXPECT_EQ(source(2000), "arithmetic, datasheet: G, bf16");
+    inputs.terms.clear();
+    EXPECT_EQ(source(16), "");
+}
+
+TEST(Gap, HasNoBatchShortfallWithOneRequestInFlight) {
+    GapRun one = run(.9998, 40);
+    one.running = .8;  // one of five samples found nothing to run
+    const auto gap = gap_of(one, {.datasheet = limit(), .measured = limit()});
+    EXPECT_EQ(gap->parts[kBatch].ms, 0.0);
+    EXPECT_EQ(gap->parts[kBatch].source, "one request in flight waits for no other");
+    one.closed_loop = false;
+    EXPECT_GT(gap_of(one, {.datasheet = limit(), .measured = limit()})->parts[kBatch].ms.value(), 0);
+}
+
 TEST(Gap, GivesRemediesForTheHardwareAndOnlyForPartsThatMatter) {
     GapRun one = run(1, 40);
     one.prefill_s = 100;
@@ -201,7 +225,7 @@ TEST(Gap, RemedyOfRequestsThatWaitFollowsFromWhatIsShort) {
 }
 
 TEST(Gap, ThatNothingExplainsIsNamedFirstWithTheMeasurementsThatWould) {
-    const auto gap = gap_of(run(1, 40), {.datasheet = limit(), .measured = limit()});
+    const auto gap = gap_of(run(2, 40), {.datasheet = limit(), .measured = limit()});
     ASSERT_EQ(first_to_fix(*gap)->name, kResidualPart);
     EXPECT_THAT(gap->first_to_fix,
                 AllOf(HasSubstr("residual: "), HasSubstr("`paretoken micro`"), HasSubstr("--concurrency 1"),
