@@ -16,6 +16,7 @@
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
 #include "core/text/number_text.h"
+#include "reports/analysis/model/labels.h"
 #include "reports/analysis/model/search.h"
 #include "reports/analysis/sweep/comparison.h"
 #include "reports/document/table.h"
@@ -60,8 +61,8 @@ std::string labelled(std::string_view label, std::string_view text) {
 
 std::string head_of(const RunResult& result, const ConsoleStyle& style) {
     const Provenance& from = result.provenance;
-    const std::string title =
-        fmt::format("{} · {}", from.model.empty() ? from.url : from.model, load_label_of(result));
+    const std::string title = fmt::format("{} · {}", from.model.empty() ? from.url : shown_model(from.model),
+                                          load_label_of(result));
     std::string server = from.url;
     if (!from.server_kind.empty()) server += fmt::format(" ({})", from.server_kind);
     if (!from.hardware.empty()) server += fmt::format(" on {}", from.hardware);

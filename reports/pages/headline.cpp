@@ -15,6 +15,7 @@
 #include "core/result/validity.h"
 #include "core/text/number_text.h"
 #include "reports/analysis/cost/cost.h"
+#include "reports/analysis/model/labels.h"
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/document/table.h"
 #include "reports/pages/server_rows.h"
@@ -184,13 +185,24 @@ std::string verdict_line(const RunResult& result, const ConsoleStyle& style) {
     const Verdict verdict = result.validity.verdict;
     const std::string name =
         verdict == Verdict::invalid ? "INVALID" : std::string(paretoken::name_of(verdict));
+    std::string counts = requests_text(result);
+    if (result.window.run_s > 0) counts += fmt::format(" · {} s", significant(result.window.run_s));
+    if (result.partial) counts += has_lost_records(result) ? " · partial" : " · partial: interrupted";
+    // What does not fit is cut from the model's name, and then from the load.
+    constexpr std::size_t kLeastModel = 8;
+    constexpr std::size_t kMostModel = 28;
+    constexpr std::size_t kSeparators = 2 + 2 * 3;
+    const auto left_of = [](std::size_t columns, std::size_t taken) {
+        return columns - std::min(columns, taken);
+    };
+    const std::size_t room = left_of(kColumns, name.size() + kSeparators + display_width(counts));
+    const std::string load =
+        printable(load_label_of(result), std::max(kLeastModel, left_of(room, kLeastModel)));
     const Provenance& from = result.provenance;
-    std::string text = fmt::format("{} · {} · {}", printable(from.model.empty() ? from.url : from.model, 28),
-                                   load_label_of(result), requests_text(result));
-    if (result.window.run_s > 0) text += fmt::format(" · {} s", significant(result.window.run_s));
-    if (result.partial) text += has_lost_records(result) ? " · partial" : " · partial: interrupted";
-    return fmt::format("{}  {}\n", coloured(name, verdict, style),
-                       printable(text, kColumns - name.size() - 2));
+    const std::string model =
+        printable(from.model.empty() ? from.url : shown_model(from.model),
+                  std::clamp(left_of(room, display_width(load)), kLeastModel, kMostModel));
+    return fmt::format("{}  {} · {} · {}\n", coloured(name, verdict, style), model, load, printable(counts));
 }
 
 std::string run_headline(const RunResult& result, const std::optional<HeadlineCost>& cost,
@@ -249,7 +261,9 @@ std::string percentile_text(const MetricSummary& metric, double p) {
 }  // namespace
 
 std::string stop_text(const RunResult& result) {
-    const auto is_said = [&](const Reason& reason) { return reason.check == result.stop->rule; };
+    const auto is_said = [&](const Reason& reason) {
+        return reason.check == "diverging" && result.stop->rule == "diverging";
+    };
     if (!result.stop || result.stop->rule == "requests" || result.stop->rule == "duration" ||
         result.partial || std::ranges::any_of(result.validity.reasons, is_said))
         return {};

@@ -43,6 +43,21 @@ TEST(RunHeadline, begins_with_the_verdict_and_ends_with_the_next_command) {
         EXPECT_THAT(text, HasSubstr(expected));
 }
 
+TEST(RunHeadline, shortens_the_name_of_the_model_and_never_the_counts) {
+    RunResult run = sample::run(16);
+    run.provenance.model = "/srv/models/of/a/long/directory/SmolLM2-135M-Instruct-q4_1.gguf";
+    EXPECT_THAT(verdict_line(run),
+                StartsWith("valid  SmolLM2-135M-Instruct-q4_1.… · c=16 · 600 requests, none"));
+    run.validity.verdict = Verdict::invalid;
+    run.counts.requests = 1234567;
+    run.counts.failed = 123456;
+    const std::string line = lines_of(verdict_line(run)).front();
+    EXPECT_THAT(line, HasSubstr(" · 123,456 of 1,234,567 requests failed · 61.3 s"));
+    EXPECT_LE(display_width(line), 80U);
+    EXPECT_THAT(run_summary(run),
+                AllOf(HasSubstr("SmolLM2-135M-Instruct-q4_1.gguf"), Not(HasSubstr("/srv"))));
+}
+
 TEST(RunHeadline, has_the_cost_with_the_price_card_if_it_is_known) {
     const HeadlineCost cost{0.42, "2 × h100-sxm", "on_demand", "2026-11-cloud"};
     EXPECT_THAT(run_headline(sample::run(16), cost, ""),
@@ -140,7 +155,11 @@ TEST(RunHeadline, names_the_stop_rule_that_ended_the_run_once) {
     EXPECT_THAT(run_summary(run), HasSubstr(line));
     run.stop->rule = "requests";
     EXPECT_EQ(stop_text(run), "") << "the run ended as it was planned";
-    run.stop->rule = "diverging";
+    run.stop = StopReason{.rule = "errors", .at_s = 2, .text = "12 % of 25 requests failed"};
+    run.validity = {Verdict::invalid, {{Verdict::invalid, "errors", "12 % of the requests failed"}}};
+    EXPECT_EQ(stop_text(run), "after 2.00 s by --stop errors: 12 % of 25 requests failed")
+        << "the share of failures does not say that the load was cut short";
+    run.stop = StopReason{.rule = "diverging", .at_s = 12.34, .text = "the queue grew"};
     run.validity = validity_of(run, {});
     EXPECT_THAT(run_headline(run, {}, ""),
                 AllOf(Not(HasSubstr("--stop")), HasSubstr("diverging: the run was ended after 12.3 s")));

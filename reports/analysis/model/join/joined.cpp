@@ -71,7 +71,7 @@ void find_better_runs(std::vector<ReportPoint>& points) {
 
 std::string model_title(const Served& served, const RunResult& result, const cards::ModelCard* known) {
     const std::string asked = result.provenance.model;
-    if (served.simulated || known == nullptr) return asked.empty() ? "unnamed model" : asked;
+    if (served.simulated || known == nullptr) return asked.empty() ? "unnamed model" : shown_model(asked);
     const cards::ModelCard& card = *known;
     if (lower_case(card.name).find(card.weight_dtype) != std::string::npos) return card.name;
     return card.name + " " + card.weight_dtype;
