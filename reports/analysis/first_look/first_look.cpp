@@ -96,8 +96,9 @@ std::string memory(const FirstLook& look) {
     if (!speed) return {};
     const double most = look.memory->bytes_per_s / look.memory->bytes_per_token;
     return fmt::format(
-        "The memory of {} reads {} GB/s, and a token needs {} MB of it: at most {} tokens per second. {} is "
-        "{:.0f} % of that.",
+        "The memory of {}, together with its caches, reads {} GB/s, and a token needs {} MB of it: at most "
+        "{} "
+        "tokens per second. {} is {:.0f} % of that.",
         look.memory->device, significant(look.memory->bytes_per_s / 1e9),
         significant(look.memory->bytes_per_token / 1e6), significant(most), significant(*speed),
         *speed / most * 100);

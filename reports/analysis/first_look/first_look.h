@@ -34,7 +34,7 @@ struct SpeedOfCrowd {
     bool operator==(const SpeedOfCrowd&) const = default;
 };
 
-/// What this machine's memory could read, and what a generated token needs of it.
+/// What this machine's memory and its caches together could read, and what a generated token needs of it.
 struct MemoryBound {
     std::string device;  ///< "AMD EPYC"
     double bytes_per_s = 0;

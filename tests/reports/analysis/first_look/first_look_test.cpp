@@ -31,6 +31,12 @@ FirstLook sample() {
             .page = "runs/x/report.html"};
 }
 
+TEST(FirstLook, SaysThatMemoryAndCachesTogetherReadTheFigure) {
+    EXPECT_NE(first_look_text(sample(), 1000)
+                  .find("The memory of AMD EPYC, together with its caches, reads 20.0 GB/s"),
+              std::string::npos);
+}
+
 TEST(FirstLook, TheSpeedOfAPromptLeavesOutWhatWasCached) {
     RunResult run = sample::run(1);
     run.metrics.clear();
