@@ -374,10 +374,12 @@ std::vector<std::string> engines() {
 }
 
 std::map<std::string, std::string> names_of_engine(std::string_view engine) {
+    constexpr std::string_view kRemoved = "llamacpp:kv_cache_usage_ratio";  // of older versions only
     std::map<std::string, std::string> names;
     for (const ServerMetric& metric : server_metrics())
         for (const std::string_view name : metric.names)
-            if (engine_of_metric(name) == engine) names.emplace(metric.key, name);  // the first is the newest
+            if (engine_of_metric(name) == engine && name != kRemoved)
+                names.emplace(metric.key, name);  // the first is the newest
     return names;
 }
 

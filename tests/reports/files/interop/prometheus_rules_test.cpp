@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/run/server_figures.h"
+
 namespace paretoken::reports {
 namespace {
 
@@ -63,6 +65,14 @@ TEST(PrometheusRules, hold_the_table_and_name_what_is_left_out_and_why) {
     EXPECT_THAT(prometheus_rules(default_alerts(), {{"ttft_p95", .25}, {"prefix_hit_ratio", .6}}, kEngine),
                 HasSubstr("> 0.5'"));
     EXPECT_THAT(prometheus_rules({}, {}, kEngine), HasSubstr("rules: []"));
+}
+
+TEST(PrometheusRules, have_no_series_that_the_newest_version_of_an_engine_lacks) {
+    const EngineMetrics llamacpp{.engine = "llamacpp", .names = names_of_engine("llamacpp")};
+    const std::string text = prometheus_rules(default_alerts(), {}, llamacpp);
+    EXPECT_THAT(text, HasSubstr("# kv_cache_full is left out: llamacpp does not export kv_usage."));
+    EXPECT_THAT(text + grafana_dashboard(llamacpp, std::nullopt), Not(HasSubstr("kv_cache_usage_ratio")));
+    EXPECT_THAT(text, HasSubstr("llamacpp:requests_deferred"));
 }
 
 TEST(ScrapeConfig, names_the_targets_and_how_metrics_are_switched_on) {
