@@ -185,7 +185,8 @@ TEST_F(VirtualGate, begins_no_pair_that_would_end_after_its_time) {
     asked.max_time = Duration(1);
     const auto report = gated(asked);
     EXPECT_EQ(report.verdict, GateVerdict::inconclusive);
-    EXPECT_THAT(report.notes, Contains(HasSubstr("--max-time ended the gate after 1 pairs")));
+    EXPECT_THAT(report.notes, Contains(HasSubstr("--max-time ended the gate after 1 pair.")));
+    EXPECT_THAT(report.headline, HasSubstr("only 1 pair was measured within --max-time, and at least 3"));
 }
 
 TEST_F(VirtualGate, ends_when_it_is_interrupted) {
