@@ -34,6 +34,7 @@
 #include "experiments/sweep/sweep.h"
 #include "loadgen/probe/endpoint.h"
 #include "reports/analysis/micro/micro_results.h"
+#include "reports/analysis/model/labels.h"
 #include "reports/files/file_io.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/run_directory.h"
@@ -182,11 +183,6 @@ std::string server_text(const experiments::Target& target) {
                        target.url());
 }
 
-/// Returns the name of a model without the directory of its file.
-std::string model_text(const std::string& model) {
-    return fs::path(model).filename().string();
-}
-
 /// Returns the command that measures with enough requests for certified figures, up to the number of people
 /// that slow the server to half.
 std::string next_command(const reports::FirstLook& look, const LoadPlan& asked) {
@@ -250,7 +246,7 @@ void look(const TryOptions& options, experiments::FirstLookPlan plan, const expe
     reports::FirstLook found = experiments::first_look(
         *target, plan, directory, {this_invocation(), watcher, {interrupt.token(), interrupt.cut_off()}});
     found.server = server_text(*target);
-    found.model = model_text(facts.body.model);
+    found.model = reports::shown_model(facts.body.model);
     Memory memory = memory_of(*target, served, found.depths.front(), micro);
     found.memory = std::move(memory.bound);
     found.no_memory = std::move(memory.why_not);
