@@ -1,6 +1,7 @@
 """Checks in a browser that a report can be used with the keyboard, with a screen reader and with poor sight: names of
 elements, focus and contrast."""
 
+import itertools
 import pathlib
 import shutil
 import tempfile
@@ -126,21 +127,35 @@ class Accessibility(Case):
                              "--out", cls.page)
         if reported.returncode != 0:
             raise AssertionError(reported.stderr)
+        planned = paretoken("plan", "--model-card", "llama-3.1-8b", "--gpu", "l40s,h100", "--isl", 1024, "--osl", 256, "--demand",
+                            "20rps", "--slo", "ttft_p95:800", "--slo", "tpot_p95:50", "--out", cls.made / "plan")
+        if planned.returncode != 0:
+            raise AssertionError(planned.stderr)
+        cls.pages = (cls.page, cls.made / "plan" / "plan.html")
 
     def on_every_screen(self, script):
-        """What the script finds on a wide and a narrow screen, in light and in dark, with every detail open."""
+        """What the script finds in a report and a plan on a wide and a narrow screen, in light and in dark, with every detail
+        open."""
         found = {}
         with Browser() as browser:
-            for width in (1280, 390):
-                for scheme in ("light", "dark"):
-                    browser.devtools("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1,
-                                     mobile=width < 700)
-                    browser.prefer(scheme)
-                    browser.open(self.page)
-                    browser.evaluate("for (const one of document.querySelectorAll('details')) one.open = true;")
-                    if wrong := browser.evaluate(script):
-                        found[f"{width} {scheme}"] = wrong
+            for page, width, scheme in itertools.product(self.pages, (1280, 390), ("light", "dark")):
+                browser.devtools("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1,
+                                 mobile=width < 700)
+                browser.prefer(scheme)
+                browser.open(page)
+                browser.evaluate("for (const one of document.querySelectorAll('details')) one.open = true;")
+                if wrong := browser.evaluate(script):
+                    found[f"{page.name} {width} {scheme}"] = wrong
         return found
+
+    def test_no_page_is_wider_than_the_screen(self):
+        wider = "const root = document.scrollingElement; return Math.max(0, root.scrollWidth - root.clientWidth);"
+        self.assertEqual(self.on_every_screen(wider), {})
+
+    def test_the_first_line_of_a_plan_is_the_answer(self):
+        with Browser() as browser:
+            browser.open(self.pages[1])
+            self.assertRegex(browser.evaluate("return document.querySelector('h1').textContent"), r"^\d+ × .*\$")
 
     def test_everything_that_can_be_used_or_read_has_a_name(self):
         self.assertEqual(self.on_every_screen(UNNAMED), {})
