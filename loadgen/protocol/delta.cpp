@@ -121,6 +121,25 @@ std::string member(dom::object object, std::string_view key) {
     return object[key].get(element) ? std::string() : string_of(element);
 }
 
+std::string error_of(dom::element error);
+
+/// Returns the error of the provider behind a gateway, with its name: OpenRouter has them in the "metadata"
+/// of its own error. Empty: none.
+std::string provider_error_in(dom::object error) {
+    dom::element metadata;
+    dom::element raw;
+    dom::object object;
+    if (error["metadata"].get(metadata) || metadata.get(object) || object["raw"].get(raw)) return {};
+    const std::string quoted = string_of(raw);
+    dom::parser parser;
+    dom::element whole;
+    // The provider's answer is mostly JSON, of which the words are enough.
+    std::string text = parser.parse(quoted).get(whole) || !whole.is_object() ? quoted : error_of(whole);
+    if (text.empty()) text = quoted;
+    const std::string name = member(object, "provider_name");
+    return name.empty() || text.empty() ? text : name + ": " + text;
+}
+
 /// Returns the text of an error given as a string, an object, or an object in an object. Empty: none.
 std::string error_of(dom::element error) {
     dom::object object;
@@ -140,7 +159,9 @@ std::string error_of(dom::element error) {
     }
     if (message.empty() && type.empty()) return object.size() ? simdjson::minify(object) : std::string();
     if (message.empty()) return type;
-    return type.empty() ? message : message + " (" + type + ")";
+    std::string text = type.empty() ? message : message + " (" + type + ")";
+    if (const std::string provider = provider_error_in(object); !provider.empty()) text += ": " + provider;
+    return text;
 }
 
 /// Returns the text of FastAPI's "detail", which is a text or a list of {"loc": […], "msg": "…"}.

@@ -304,6 +304,15 @@ TEST(ErrorText, ListsAndOtherNamesAreReadableToo) {
     EXPECT_EQ(error_text_of(R"({"errors":[{"code":7000,"message":"No route"}],"success":false})"),
               "No route (7000)");
     EXPECT_EQ(error_text_of(R"({"error_code":18,"error_msg":"too fast"})"), "too fast (18)");
+    const std::string routed =
+        R"({"error":{"message":"Provider returned error","code":429,"metadata":{"raw":)";
+    EXPECT_EQ(error_text_of(routed + R"("m is rate-limited upstream.","provider_name":"Chutes"}}})"),
+              "Provider returned error (429): Chutes: m is rate-limited upstream.");
+    EXPECT_EQ(error_text_of(routed + R"("{\n\"error\": {\"message\": \"too few\", \"type\": \"bad\"}}"}}})"),
+              "Provider returned error (429): too few (bad)");
+    EXPECT_EQ(error_text_of(routed + R"(""}}})"), "Provider returned error (429)");
+    EXPECT_EQ(parse(routed + R"("gone","provider_name":"X"}}})").error,
+              "Provider returned error (429): X: gone");
 }
 
 TEST(ErrorText, OtherShapesAreReadableToo) {
