@@ -221,7 +221,7 @@ class Client::Exchange final : public http::ExchangeSink {
         refused_ = !http::is_success(head.status);
         record_.headers = read.at;
         text_ = nullptr;  // frees it once it is sent: it is as long as the prompt, and many may wait
-        if (http::is_compressed(head)) {
+        if (http::is_compressed(head) && !refused_) {
             set_failure(Outcome::malformed,
                         fmt::format("the answer is compressed ({}) although identity was asked for; times of "
                                     "compressed tokens mean nothing, switch compression off",
@@ -296,8 +296,9 @@ class Client::Exchange final : public http::ExchangeSink {
 
     std::string http_error_text() const {
         std::string text = fmt::format("HTTP {}", record_.http_status);
-        if (const std::string said = protocol::error_text_of(error_body_, secrets()); !said.empty())
-            text += ": " + said;
+        std::string said = error_body_.empty() ? std::string() : http::compression_note(head_);
+        if (said.empty()) said = protocol::error_text_of(error_body_, secrets());
+        if (!said.empty()) text += ": " + said;
         if (!head_.location.empty()) text += fmt::format(" (Location: {})", head_.location);
         if (!head_.retry_after.empty()) text += fmt::format(" (Retry-After: {})", head_.retry_after);
         return text;

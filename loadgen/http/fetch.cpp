@@ -43,7 +43,7 @@ class Collector final : public ExchangeSink {
 
   private:
     void on_ready(const std::optional<ConnectTimes>&) override {}
-    void on_sent(TimePoint, Duration) override {}
+    void on_sent(TimePoint, Duration) override { fetched.was_sent = true; }
     void on_head(const ResponseHead& head, const Read&) override { fetched.head = head; }
     void on_body(std::span<const char> bytes, const Read&) override {
         const std::size_t longest =

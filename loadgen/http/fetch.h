@@ -25,6 +25,7 @@ struct Fetched {
     ResponseHead head = {};
     std::string body = {};                ///< body as far as it came
     std::optional<FetchFailure> failure;  ///< absent means that the response is complete
+    bool was_sent = false;                ///< whether the whole request was sent, in TLS after its handshake
 
     bool ok() const { return !failure && is_success(head.status); }
 };

@@ -10,6 +10,7 @@
 #include <charconv>
 
 #include "core/text/letter_case.h"
+#include "core/text/printable.h"
 #include "core/text/utc.h"
 
 namespace paretoken::http {
@@ -125,6 +126,13 @@ bool is_compressed(const ResponseHead& head) {
     return !head.content_encoding.empty() && !same_name(head.content_encoding, "identity");
 }
 
+std::string compression_note(const ResponseHead& head) {
+    constexpr std::size_t kLongest = 64;
+    return is_compressed(head)
+               ? fmt::format("its text is compressed ({})", printable_line(head.content_encoding, kLongest))
+               : std::string();
+}
+
 std::string head_text(const RequestHead& head) {
     std::string out = fmt::format("{} {} HTTP/1.1\r\n", head.method, head.target);
     const auto add_default = [&](std::string_view name, std::string_view value) {
@@ -157,8 +165,12 @@ void ResponseReader::begin() {
 }
 
 ResponseReader::State ResponseReader::feed(std::span<const char> bytes) {
-    any_bytes_ = true;
     if (in_body_) return read_body(bytes);
+    // RFC 9112 allows for an empty line before a message: some servers end the answer before it with one.
+    while (!any_bytes_ && !bytes.empty() && (bytes.front() == '\r' || bytes.front() == '\n'))
+        bytes = bytes.subspan(1);
+    if (bytes.empty()) return State::reading;
+    any_bytes_ = true;
     if (head_.empty()) return read_head(bytes);
     // A read cut the head. The parts are joined, with padding for code that reads ahead.
     std::string joined;

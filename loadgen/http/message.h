@@ -48,6 +48,9 @@ std::optional<Duration> retry_after_of(const ResponseHead& head, std::time_t now
 /// Returns whether the body has another encoding than "identity".
 bool is_compressed(const ResponseHead& head);
 
+/// Returns in words that the text of an answer is compressed; empty if it is not.
+std::string compression_note(const ResponseHead& head);
+
 constexpr bool is_success(int status) {
     return status >= 200 && status < 300;
 }

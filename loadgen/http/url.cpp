@@ -167,6 +167,24 @@ Url parse_url(std::string_view text) {
     return url;
 }
 
+Url parse_page_url(std::string_view text) {
+    Url url = parse_url(text);
+    text = text.substr(0, text.find_last_not_of(' ') + 1);
+    text = text.substr(0, text.find('?'));
+    if (const auto scheme = text.find("://"); scheme != std::string_view::npos)
+        text.remove_prefix(scheme + 3);
+    const std::string_view path = text.substr(std::min(text.find('/'), text.size()));
+    url.base = path.find_first_not_of('/') == std::string_view::npos ? "" : path;
+    return url;
+}
+
+bool only_adds_slash(const Url& url, std::string_view path, std::string_view location) {
+    const std::string wanted = fmt::format("{}{}/", url.base, path.substr(0, path.find('?')));
+    const std::string_view place = location.substr(0, location.find_first_of("?#"));
+    return place == wanted ||
+           place == fmt::format("{}://{}{}", url.tls ? "https" : "http", url.authority(), wanted);
+}
+
 bool is_loopback(const Url& url) {
     return url.host == "localhost" || url.host == "::1" || url.host.starts_with("127.");
 }

@@ -10,7 +10,7 @@ struct Url {
     bool tls = false;
     std::string host;  ///< name or address; IPv6 without brackets
     std::uint16_t port = 80;
-    std::string base = {};   ///< prefix of every path; it does not end with a slash: "" or "/api/openai"
+    std::string base = {};  ///< prefix of every path, "" or "/api/openai"; only a page's may end with a slash
     std::string query = {};  ///< query of every request: "" or "api-version=2024-02-01"
 
     bool operator==(const Url&) const = default;
@@ -30,6 +30,12 @@ struct Url {
 /// version comes before it. An endpoint that writes no text, such as /v1/embeddings, is refused. Throws
 /// UsageError naming the mistake in the text, without the secrets in it.
 Url parse_url(std::string_view text);
+
+/// Reads the URL of a single page, whose path is kept whole, also with a slash or a version at its end.
+Url parse_page_url(std::string_view text);
+
+/// Returns whether a redirect from `path` below a URL leads to the same address with a slash at its end.
+bool only_adds_slash(const Url& url, std::string_view path, std::string_view location);
 
 /// Returns whether the host is an address of the loopback or its name, so that nobody else can have its port.
 bool is_loopback(const Url& url);

@@ -109,6 +109,14 @@ TEST(HostileServer, an_error_without_end_is_given_up_as_the_error) {
     }
 }
 
+TEST(HostileServer, an_error_with_a_compressed_text_stays_an_error) {
+    const std::string answer = whole(500, "\x1f\x8b\x08", "Content-Encoding: gzip\r\n");
+    for (const RequestRecord& r : records_of({.writes = {answer}})) {
+        EXPECT_EQ(r.outcome, Outcome::http_error);
+        EXPECT_EQ(r.error, "HTTP 500: its text is compressed (gzip)");
+    }
+}
+
 TEST(HostileServer, a_head_without_end_is_given_up_as_malformed) {
     for (const std::string& line : {std::string("X-Header: ") + std::string(1000, 'x') + "\r\n",
                                     std::string("HTTP/1.1 100 Continue\r\n\r\n")}) {

@@ -79,6 +79,19 @@ TEST(ResponseReader, ReadsOneResponseAfterTheOther) {
     }
 }
 
+TEST(ResponseReader, SkipsTheEmptyLineBehindTheAnswerBefore) {
+    const std::string text = "\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    for (std::size_t size = 1; size <= text.size(); ++size) {
+        Heard heard;
+        ResponseReader reader(heard);
+        reader.begin();
+        EXPECT_EQ(feed_in_pieces(reader, "\r\n", size), ResponseReader::State::reading);
+        EXPECT_FALSE(reader.any_bytes()) << "the answer has not begun";
+        ASSERT_EQ(feed_in_pieces(reader, text, size), ResponseReader::State::complete) << size;
+        EXPECT_EQ(heard.body, "ok");
+    }
+}
+
 TEST(ResponseReader, SeesThatTheServerWillClose) {
     Heard heard;
     ResponseReader reader(heard);

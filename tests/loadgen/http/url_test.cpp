@@ -55,6 +55,23 @@ TEST(Url, refuses_endpoints_that_write_no_text) {
         EXPECT_NO_THROW(parse_url(text)) << text;
 }
 
+TEST(Url, OfAPageKeepsItsPath) {
+    EXPECT_EQ(parse_page_url("http://h:1/metrics/ ").base, "/metrics/");
+    EXPECT_EQ(parse_page_url("h/metrics/v1?x=/").base, "/metrics/v1");
+    EXPECT_EQ(parse_page_url("h/metrics/v1?x=/").query, "x=/");
+    EXPECT_EQ(parse_page_url("http://h:1/").base, "");
+    EXPECT_EQ(parse_page_url("http://h:1").base, "");
+}
+
+TEST(Url, KnowsARedirectThatOnlyAddsASlash) {
+    const Url url = parse_url("http://h:8000/x");
+    for (const char* const there : {"/x/a/", "http://h:8000/x/a/", "/x/a/?q=1"})
+        EXPECT_TRUE(only_adds_slash(url, "/a?q=1", there)) << there;
+    for (const char* const there :
+         {"/x/a", "//h:8000/x/a/", "https://h:8000/x/a/", "http://h/x/a/", "/a/", ""})
+        EXPECT_FALSE(only_adds_slash(url, "/a", there)) << there;
+}
+
 TEST(Url, TakesIpv6InBrackets) {
     const Url url = parse_url("http://[::1]:9000/x");
     EXPECT_EQ(url.host, "::1");
