@@ -109,11 +109,11 @@ std::string redirect_advice(const http::Url& url, std::string_view path, std::st
     const std::string_view front = place.starts_with("//") ? (url.tls ? "https:" : "http:") : "";
     const std::string whole = fmt::format(
         "{}{}", place.starts_with('/') && front.empty() ? origin.text() : std::string(front), place);
-    if (of_models && whole == fmt::format("{}{}{}/", origin.text(), url.base, wanted))
+    const bool adds_slash = http::only_adds_slash(url, path, location);
+    if (of_models && adds_slash)
         return "the server wants a slash at the end, which its list of models does not need if --model is "
                "given";
-    if (whole == fmt::format("{}{}{}/", origin.text(), url.base, wanted))
-        return fmt::format("the server wants a slash at the end: give --endpoint {}/", wanted);
+    if (adds_slash) return fmt::format("the server wants a slash at the end: give --endpoint {}/", wanted);
     for (const std::string_view end : {wanted, wanted.substr(wanted.starts_with("/v1/") ? 3 : 0)}) {
         if (!whole.ends_with(end)) continue;
         return fmt::format("redirects are not followed, give {} as the URL",
@@ -182,6 +182,15 @@ std::string not_found_note(const http::Url& url, std::string_view path, std::str
 
 std::string_view tls_advice(std::string_view why) {
     if (contains(why, "client certificate")) return "put a proxy that has the certificate before it";
+    if (contains(why, "expired"))
+        return "renew it, or set this machine's clock if that is wrong, or give --insecure to accept any "
+               "certificate";
+    if (contains(why, "not yet valid"))
+        return "set this machine's clock or the server's, whichever is wrong, or give --insecure to accept "
+               "any certificate";
+    if (contains(why, "hostname mismatch") || contains(why, "IP address mismatch"))
+        return "use a name or an address in the URL that the certificate has, or give --insecure to accept "
+               "any certificate";
     if (contains(why, "certificate"))
         return "give the certificate of its authority (or its own, if it is self-signed) with --ca-file, or "
                "--insecure to accept any certificate";
@@ -197,11 +206,28 @@ std::string cut_off_note(std::string_view what, Duration took, const http::Fetch
         answer.failure ? answer.failure->why : "", remark);
 }
 
-bool wants_more_tokens(std::string_view said, std::string_view limit_name) {
+Shortage shortage_of(const http::Fetched& answer) {
+    if (answer.head.status != 429) return Shortage::capacity;
+    const std::string said = lower_case(answer.body);
+    const auto is_said = [&](std::string_view words) { return contains(said, words); };
+    // Messages about a limit on the rate often name the page about billing, which raises it.
+    constexpr std::array<std::string_view, 4> kOfRates = {"rate limit", "rate-limit", "rate_limit",
+                                                          "too many requests"};
+    constexpr std::array<std::string_view, 2> kWhen = {"try again in", "retry in"};
+    constexpr std::array<std::string_view, 2> kOfMoney = {"billing", "credit"};
+    if (is_said("insufficient_quota")) return Shortage::quota;
+    if (!answer.head.retry_after.empty() || std::ranges::any_of(kOfRates, is_said)) return Shortage::rate;
+    const bool is_temporary = std::ranges::any_of(kWhen, is_said);
+    return std::ranges::any_of(kOfMoney, is_said) && !is_temporary ? Shortage::quota : Shortage::capacity;
+}
+
+bool wants_more_tokens(std::string_view said) {
+    constexpr std::array<std::string_view, 3> kLimits = {"max_tokens", "max_completion_tokens",
+                                                         "max_output_tokens"};
     constexpr std::array<std::string_view, 5> kWords = {"minimum", ">=", "at least", "greater than",
                                                         "too small"};
     const auto is_said = [&](std::string_view word) { return said.find(word) != std::string_view::npos; };
-    return is_said(limit_name) && std::ranges::any_of(kWords, is_said);
+    return std::ranges::any_of(kLimits, is_said) && std::ranges::any_of(kWords, is_said);
 }
 
 }  // namespace paretoken::loadgen

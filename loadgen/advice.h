@@ -37,7 +37,15 @@ std::string_view tls_advice(std::string_view why);
 std::string cut_off_note(std::string_view what, Duration took, const http::Fetched& answer,
                          std::string_view remark);
 
-/// Returns whether a refusal says that answers must have more tokens than `limit_name` allows.
-bool wants_more_tokens(std::string_view said, std::string_view limit_name);
+/// What a server that is to be asked again lacks.
+enum class Shortage : std::uint8_t { capacity, rate, quota };
+
+/// Returns why an answer with the status 429, 503 or 529 refuses a request. Waiting does not help a quota
+/// that is used up; it does if the answer says when to ask again.
+Shortage shortage_of(const http::Fetched& answer);
+
+/// Returns whether a refusal says that answers must be allowed more tokens. It may have another name for the
+/// limit than the request, because gateways translate requests into those of another protocol.
+bool wants_more_tokens(std::string_view said);
 
 }  // namespace paretoken::loadgen

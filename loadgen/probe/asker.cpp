@@ -39,6 +39,20 @@ GatewayReport report_of(const http::Fetched& answer) {
     return gateway_report(answer.head.status, answer.head.server, answer.body);
 }
 
+std::string_view advice_on(Shortage shortage) {
+    switch (shortage) {
+        case Shortage::rate:
+            return "; the server limits the rate of requests, try again later or with a key that has a "
+                   "higher limit";
+        case Shortage::quota:
+            return "; the quota or the credit of this key is used up, so that waiting does not help: raise "
+                   "it, or use another key";
+        case Shortage::capacity:
+            break;
+    }
+    return "; the server is overloaded or still loading its model, try again when it is ready";
+}
+
 [[noreturn]] void interrupted() {
     throw Error(ExitCode::interrupted, "interrupted before the measurement began");
 }
@@ -69,7 +83,7 @@ http::Fetched Asker::until_ready(Ask&& ask) {
     while (true) {
         http::Fetched answer = ask();
         if (answer.failure && answer.failure->kind == http::FetchFailure::Kind::stopped) interrupted();
-        if (!is_busy(answer)) return answer;
+        if (!is_busy(answer) || shortage_of(answer) == Shortage::quota) return answer;
         const Duration wait = http::retry_after_of(answer.head, std::time(nullptr)).value_or(pause);
         if (Clock::now() + wait > deadline) return answer;
         if (options_.on_wait) {
@@ -116,6 +130,11 @@ bool Asker::is_limited_by_user(std::string_view what) const {
     return patience_for(what) == options_.timeout;
 }
 
+std::string Asker::words_of(const http::Fetched& answer) const {
+    const std::string packed = answer.body.empty() ? std::string() : http::compression_note(answer.head);
+    return packed.empty() ? protocol::error_text_of(answer.body, secrets_) : packed;
+}
+
 std::string Asker::longest_wait(std::string_view what) const {
     return fmt::format("{} s{}", number_text(seconds(patience_for(what))),
                        is_limited_by_user(what) ? ", --timeout" : "");
@@ -124,11 +143,14 @@ std::string Asker::longest_wait(std::string_view what) const {
 /// Returns who says with a busy answer that it cannot be asked yet, in the answer's words.
 std::string Asker::why_not_ready(const http::Fetched& answer) const {
     constexpr std::size_t kShown = 120;
-    const std::string said = printable_line(protocol::error_text_of(answer.body, secrets_), kShown);
+    const std::string said = printable_line(words_of(answer), kShown);
     const std::string status = fmt::format("HTTP {}{}{}", answer.head.status, said.empty() ? "" : ": ", said);
     const std::string fact = report_of(answer).fact;
     if (!fact.empty()) return fmt::format("{}: {} ({})", options_.url.text(), fact, status);
-    return fmt::format("{} is busy or still loading ({})", options_.url.text(), status);
+    return fmt::format(
+        "{} {} ({})", options_.url.text(),
+        shortage_of(answer) == Shortage::rate ? "limits the rate of requests" : "is busy or still loading",
+        status);
 }
 
 void Asker::sleep(Duration wait) const {
@@ -145,7 +167,7 @@ void Asker::refuse(const std::string& what) const {
 
 void Asker::refuse_status(std::string_view what, std::string_view path, const http::Fetched& answer,
                           std::string_view advice) const {
-    const std::string said = protocol::error_text_of(answer.body, secrets_);
+    const std::string said = words_of(answer);
     std::string words = said.empty() ? "" : ": " + said;
     const http::ResponseHead& head = answer.head;
     if (!head.location.empty()) {
@@ -170,7 +192,7 @@ void Asker::refuse_status(std::string_view what, std::string_view path, const ht
     if (!gateway.fact.empty())
         words += fmt::format("; {}: {}", gateway.fact, gateway.remedy);
     else if (is_busy(answer))
-        words += "; the server is overloaded or still loading its model, try again when it is ready";
+        words += advice_on(shortage_of(answer));
     throw RuntimeError(
         fmt::format("{}: {} gave HTTP {}{}{}", options_.url.text(), what, head.status, words, advice));
 }
@@ -197,10 +219,11 @@ void Asker::refuse_failure(std::string_view what, const http::FetchFailure& fail
             throw RuntimeError(fmt::format("{}: {}: {}; {}is this an OpenAI-compatible server?{}", url, what,
                                            why, other_scheme(), advice));
         case Kind::timed_out:  // a plain HTTP server may wait forever for the rest of a TLS hello
-            throw RuntimeError(fmt::format(
-                "{}: {}: {}; {}is this an OpenAI-compatible server{}?{}", url, what, why,
-                options_.url.tls ? other_scheme() : "",
-                is_limited_by_user(what) ? ", and does it need a longer --timeout" : "", proxy_note()));
+            throw RuntimeError(
+                fmt::format("{}: {}: {}; {}is this an OpenAI-compatible server{}?{}{}", url, what, why,
+                            options_.url.tls ? other_scheme() : "",
+                            is_limited_by_user(what) ? ", and does it need a longer --timeout" : "", advice,
+                            proxy_note()));
         case Kind::too_long:
         case Kind::stopped:
             break;

@@ -12,6 +12,8 @@
 namespace paretoken::loadgen {
 namespace {
 
+constexpr std::string_view kNameTheModel = "; if only its list of models fails, name the model with --model";
+
 std::vector<http::Address> addresses_of(const EndpointOptions& options) {
     try {
         return http::resolve(options.url);
@@ -41,7 +43,7 @@ std::string page_note(const Asker& asker, const http::Fetched& answer) {
     constexpr std::size_t kShown = 80;
     if (!answer.ok() || answer.body.find("<html") == std::string::npos) return {};
     return fmt::format(", but a web page for people (\"{}\")",
-                       printable_line(protocol::error_text_of(answer.body, asker.secrets()), kShown));
+                       printable_line(asker.words_of(answer), kShown));
 }
 
 }  // namespace
@@ -65,12 +67,11 @@ ModelsAnswer first_contact(const EndpointOptions& options, http::Address& chosen
     }
     const auto& failure = answer.fetched.failure;
     const bool is_needed = options.body.model.empty();
-    if (failure && (is_needed || (failure->kind != Kind::disconnected && failure->kind != Kind::too_long)))
-        Asker(options, chosen)
-            .refuse_failure(answer.what(), *failure,
-                            failure->kind == Kind::too_long || failure->kind == Kind::disconnected
-                                ? "; if only its list of models fails, name the model with --model"
-                                : "");
+    const bool is_only_the_list =
+        failure && (failure->kind == Kind::disconnected || failure->kind == Kind::too_long ||
+                    (failure->kind == Kind::timed_out && answer.fetched.was_sent));
+    if (failure && (is_needed || !is_only_the_list))
+        Asker(options, chosen).refuse_failure(answer.what(), *failure, is_only_the_list ? kNameTheModel : "");
     const int status = answer.fetched.head.status;
     const bool is_elsewhere =
         status == 404 || status == 405 || (answer.fetched.ok() && answer.list().empty());
@@ -86,16 +87,15 @@ std::optional<protocol::ListedModel> model_for(const Asker& asker, const ModelsA
     if (list.empty()) {
         if (!options.body.model.empty()) return std::nullopt;
         const int status = answer.head.status;
-        constexpr std::string_view kAdvice =
-            "; if only its list of models fails, name the model with --model";
         if (is_busy(answer) || !answer.head.location.empty() || status == 401 || status == 403 ||
             status >= 500)
-            asker.refuse_status(models.what(), models.path, answer, kAdvice);
+            asker.refuse_status(models.what(), models.path, answer, kNameTheModel);
         if (answer.ok() && protocol::is_model_list(answer.body))
             asker.refuse("the server lists no model; load or pull one, or name one with --model");
         std::string said = " without a model list" + page_note(asker, answer);
-        if (!answer.ok()) said = protocol::error_text_of(answer.body, asker.secrets());
-        if (!answer.ok() && !said.empty()) said.insert(0, ": ");
+        const bool is_packed = http::is_compressed(answer.head);
+        if (!answer.ok() || is_packed) said = asker.words_of(answer);
+        if ((!answer.ok() || is_packed) && !said.empty()) said.insert(0, ": ");
         if (options.tls == nullptr && said.find("HTTPS") != std::string::npos)
             said += "; try https" + options.url.text().substr(4);
         throw RuntimeError(fmt::format(

@@ -25,7 +25,7 @@ inline constexpr std::string_view kModels = "/models";  ///< path of the models 
 bool may_lack_version(const EndpointOptions& options);
 
 /// Finds the first address that accepts a connection. Returns its answer to the question for the models. A
-/// list that breaks off is not needed if a model was given.
+/// list that breaks off or does not come is not needed if a model was given.
 ModelsAnswer first_contact(const EndpointOptions& options, http::Address& chosen);
 
 /// Returns the listed model that requests will name; nothing if a model was given that is not listed.

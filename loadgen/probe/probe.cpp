@@ -110,7 +110,7 @@ EndpointFacts probe(const EndpointOptions& given) {
     }
     ask_what_it_is(asker, model, facts);
     ask_for_profile(asker, facts);
-    settle_options(asker, facts);
+    settle_options(asker, options, facts);
     settle_lengths(asker, facts);
     return facts;
 }

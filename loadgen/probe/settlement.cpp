@@ -101,8 +101,7 @@ class Settlement {
     Trial left_out(Trial trial) {
         constexpr std::int64_t kMore = 16;  // the fewest of OpenAI's Responses
         while (refuses(trial)) {
-            if (facts_.fewest_output_tokens < kMore &&
-                wants_more_tokens(trial.fetched.body, limit_name(facts_.body))) {
+            if (facts_.fewest_output_tokens < kMore && wants_more_tokens(trial.fetched.body)) {
                 facts_.fewest_output_tokens = kMore;
                 trial = ask();
                 continue;
@@ -134,13 +133,20 @@ class Settlement {
 
 }  // namespace
 
-void settle_options(Asker& asker, EndpointFacts& facts) {
+void settle_options(Asker& asker, EndpointOptions& options, EndpointFacts& facts) {
     if (facts.body.ignore_eos &&
         !protocol::has_field(*facts.body.protocol, &protocol::BodyOptions::ignore_eos)) {
         facts.body.ignore_eos = false;
         facts.refused.emplace_back("ignore_eos");
     }
     Trial trial = Settlement(asker, facts).settled();
+    const http::ResponseHead& head = trial.fetched.head;
+    if (head.status / 100 == 3 && http::only_adds_slash(options.url, target_of(options), head.location)) {
+        options.path = facts.path = target_of(options) + "/";
+        facts.notes.push_back(
+            fmt::format("the server redirects to the path {}, which requests then have", facts.path));
+        trial = Settlement(asker, facts).settled();
+    }
     const std::string what = "POST " + target_of(asker.options());
     if (trial.fetched.failure) refuse_trial(asker, what, trial, "");
     if (!trial.accepted()) asker.refuse_status(what, target_of(asker.options()), trial.fetched);

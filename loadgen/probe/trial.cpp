@@ -1,5 +1,7 @@
 #include "loadgen/probe/trial.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "loadgen/advice.h"
@@ -39,6 +41,13 @@ void refuse_trial(const Asker& asker, const std::string& what, const Trial& tria
     const bool was_taken = trial.fetched.head.status != 0 || trial.took > kWhile || !remark.empty();
     if (trial.fetched.failure->kind != http::FetchFailure::Kind::disconnected || !was_taken)
         asker.refuse_failure(what, *trial.fetched.failure);
+    if (!trial.record.finish_reason.empty())
+        asker.refuse(fmt::format(
+            "{}: the answer came to its finish_reason, but the connection was closed before the end of the "
+            "HTTP message, without [DONE] ({}); a load would count such answers as failed, because they may "
+            "be "
+            "incomplete: make the server, or the program that passes its answers on, end the message",
+            what, trial.fetched.failure->why));
     asker.refuse(cut_off_note(what, trial.took, trial.fetched, remark));
 }
 

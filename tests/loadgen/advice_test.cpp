@@ -5,6 +5,7 @@
 namespace paretoken::loadgen {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -25,7 +26,14 @@ TEST(Advice, on_an_unknown_model_names_both_places_of_models) {
 }
 
 TEST(Advice, on_tls_follows_from_whose_certificate_is_missed) {
-    EXPECT_THAT(tls_advice("the server's certificate was refused: expired"), HasSubstr("--ca-file"));
+    const auto refused = [](const std::string& why) {
+        return tls_advice("the server's certificate was refused: " + why);
+    };
+    EXPECT_THAT(refused("self-signed certificate"), HasSubstr("--ca-file"));
+    for (const char* const why : {"certificate has expired", "certificate is not yet valid"})
+        EXPECT_THAT(refused(why), AllOf(HasSubstr("clock"), HasSubstr("--insecure"), Not(HasSubstr("--ca"))));
+    for (const char* const why : {"hostname mismatch", "IP address mismatch"})
+        EXPECT_THAT(refused(why), AllOf(HasSubstr("certificate has"), HasSubstr("--insecure")));
     EXPECT_THAT(tls_advice("the server asks for a client certificate, which paretoken cannot send"),
                 Not(HasSubstr("--")));
     EXPECT_THAT(tls_advice("wrong version number"), HasSubstr("scheme"));
@@ -34,10 +42,10 @@ TEST(Advice, on_tls_follows_from_whose_certificate_is_missed) {
 TEST(Advice, knows_a_refusal_that_wants_more_tokens) {
     EXPECT_TRUE(
         wants_more_tokens("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= "
-                          "16, but got 2 instead.",
-                          "max_output_tokens"));
-    EXPECT_FALSE(wants_more_tokens("max_tokens is not supported", "max_tokens"));
-    EXPECT_FALSE(wants_more_tokens("temperature must be at least 0", "max_tokens"));
+                          "16, but got 2 instead."));
+    EXPECT_TRUE(wants_more_tokens("max_completion_tokens must be at least 4"));
+    EXPECT_FALSE(wants_more_tokens("max_tokens is not supported"));
+    EXPECT_FALSE(wants_more_tokens("temperature must be at least 0"));
 }
 
 // The pages and words are those that the programs send, with the versions' numbers as they are.

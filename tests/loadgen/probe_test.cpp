@@ -436,18 +436,24 @@ TEST(Probe, asks_at_the_base_where_the_server_knows_no_version) {
 }
 
 TEST(Probe, asks_for_more_tokens_where_two_are_too_few) {
-    const ScriptedServer server([](int, int, const std::string& text) {
-        if (text.starts_with("GET /v1/models")) return json(200, R"([{"id":"only"}])");
-        if (!text.starts_with("POST")) return json(404, "{}");
-        return text.find("\"max_tokens\":16") == std::string::npos
-                   ? json(400, R"({"error":{"message":"Invalid 'max_tokens': Expected a value >= 16"}})")
-                   : stream(5);
-    });
-    const EndpointFacts facts = probe(options_for(server));
-    EXPECT_EQ(facts.fewest_output_tokens, 16);
-    EXPECT_FALSE(facts.body.max_completion_tokens);
-    EXPECT_TRUE(facts.body.ignore_eos);
-    EXPECT_EQ(facts.body.model, "only") << "of a list that is no object";
+    // The last two come from gateways before endpoints of another protocol.
+    const std::string refusals[] = {
+        R"({"error":{"message":"Invalid 'max_tokens': Expected a value >= 16"}})",
+        R"({"error":{"message":"Invalid 'max_output_tokens': integer below minimum value."}})",
+        R"({"error":{"message":"Provider returned error","metadata":{"raw":"{\"message\": )"
+        R"(\"Invalid 'max_output_tokens': Expected a value >= 16\"}"}}})"};
+    for (const std::string& refusal : refusals) {
+        const ScriptedServer server([&](int, int, const std::string& text) {
+            if (text.starts_with("GET /v1/models")) return json(200, R"([{"id":"only"}])");
+            if (!text.starts_with("POST")) return json(404, "{}");
+            return text.find("\"max_tokens\":16") == std::string::npos ? json(400, refusal) : stream(5);
+        });
+        const EndpointFacts facts = probe(options_for(server));
+        EXPECT_EQ(facts.fewest_output_tokens, 16);
+        EXPECT_FALSE(facts.body.max_completion_tokens);
+        EXPECT_TRUE(facts.body.ignore_eos);
+        EXPECT_EQ(facts.body.model, "only") << "of a list that is no object";
+    }
 }
 
 TEST(Probe, leaves_out_an_option_that_an_error_of_the_server_names) {
@@ -503,6 +509,87 @@ TEST(Probe, names_the_option_for_the_model_where_the_list_of_models_fails) {
     EXPECT_THAT(failure_of(options), HasSubstr("--model"));
     options.body.model = "m";
     EXPECT_EQ(failure_of(options), "no failure");
+}
+
+TEST(Probe, needs_no_list_of_models_that_hangs_if_the_model_is_named) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        return text.starts_with("POST") ? stream(5) : ScriptedAnswer{};
+    });
+    EndpointOptions options = options_for(server);
+    options.timeout = 300ms;
+    EXPECT_THAT(failure_of(options), AllOf(HasSubstr("no answer within"), HasSubstr("--model")));
+    options.body.model = "m";
+    EXPECT_EQ(failure_of(options), "no failure");
+    // A server without TLS waits for the rest of a TLS hello, and answers nothing at all.
+    const http::TlsContext tls({});
+    options.tls = &tls;
+    options.url.tls = true;
+    EXPECT_THAT(failure_of(options), HasSubstr("GET /v1/models"));
+}
+
+TEST(Probe, ends_at_once_where_the_quota_is_used_up) {
+    for (const char* const said :
+         {R"({"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}})",
+          R"({"error":{"message":"No credits left, see the page about billing"}})"}) {
+        const ScriptedServer server(answering([&](const std::string&) { return json(429, said); }));
+        const auto began = Clock::now();
+        EXPECT_THAT(failure_of(options_for(server)),
+                    AllOf(HasSubstr("HTTP 429"), HasSubstr("waiting does not help"), Not(HasSubstr("load"))));
+        EXPECT_LT(Clock::now() - began, 3s);
+    }
+}
+
+TEST(Probe, tells_a_limit_on_the_rate_from_a_model_that_loads) {
+    const auto told_of = [](const std::string& body) {
+        const ScriptedServer server(answering([&](const std::string&) { return json(429, body); }));
+        EndpointOptions options = options_for(server);
+        options.timeout = 1s;
+        std::string told;
+        options.on_wait = [&](const std::string& what) { told += what; };
+        return told + failure_of(options);
+    };
+    EXPECT_THAT(told_of(R"({"error":{"message":"Rate limit reached, see the page about billing"}})"),
+                AllOf(HasSubstr("limits the rate of requests (HTTP 429"), Not(HasSubstr("loading"))));
+    EXPECT_THAT(told_of(R"({"error":"Model is overloaded"})"), HasSubstr("is busy or still loading"));
+}
+
+TEST(Probe, takes_the_path_with_the_slash_to_which_the_server_redirects) {
+    const ScriptedServer server([](int, int, const std::string& text) {
+        if (text.starts_with("GET /v1/models")) return json(200, kModels);
+        if (text.starts_with("POST /v1/chat/completions/ ")) return stream(5);
+        return ScriptedAnswer{.writes = {"HTTP/1.1 307 X\r\nLocation: /v1/chat/completions/\r\n"
+                                         "Content-Length: 0\r\n\r\n"}};
+    });
+    const EndpointFacts facts = probe(options_for(server));
+    EXPECT_EQ(facts.path, "/v1/chat/completions/");
+    EXPECT_THAT(facts.notes, ::testing::ElementsAre(HasSubstr("/v1/chat/completions/")));
+}
+
+TEST(Probe, blames_no_proxy_for_an_answer_that_only_lacks_the_end_of_its_message) {
+    const ScriptedServer server(answering([](const std::string&) {
+        ScriptedAnswer answer = stream(5);
+        std::string& text = answer.writes[0];
+        text.resize(text.find("data: [DONE]"));
+        answer.close_after = true;
+        return answer;
+    }));
+    EXPECT_THAT(failure_of(options_for(server)),
+                AllOf(HasSubstr("finish_reason"), HasSubstr("end of the HTTP message"),
+                      Not(HasSubstr("read timeout"))));
+}
+
+TEST(Probe, says_that_the_text_of_an_error_is_compressed) {
+    for (const bool of_models : {true, false}) {
+        const ScriptedServer server([&](int, int, const std::string& text) {
+            if (!of_models && text.starts_with("GET /v1/models")) return json(200, kModels);
+            return ScriptedAnswer{.writes = {fmt::format("HTTP/1.1 {} X\r\nContent-Encoding: gzip\r\n"
+                                                         "Content-Length: 4\r\n\r\n\x1f\x8b\x08\x07",
+                                                         of_models ? 200 : 500)}};
+        });
+        EXPECT_THAT(failure_of(options_for(server)),
+                    AllOf(HasSubstr(of_models ? "HTTP 200" : "HTTP 500"),
+                          HasSubstr("its text is compressed (gzip)"), Not(HasSubstr("\x1f"))));
+    }
 }
 
 TEST(Probe, gives_the_address_of_the_server_to_which_a_redirect_leads) {
