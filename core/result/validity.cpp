@@ -334,9 +334,12 @@ std::optional<Reason> reason_of(const Check& check, const RunResult& run, const 
     const double invalid = check.invalid == kMaxFailed ? options.max_failed : check.invalid;
     if (!figure || !(*figure > std::min(check.warn, invalid))) return std::nullopt;
     const bool is_invalid = *figure > invalid;
+    const bool restarted =
+        check.name == "token_counts" && run.server && run.server->note.starts_with(kCountersRestarted);
     const Reason reason{is_invalid ? Verdict::invalid : Verdict::warn, std::string(check.name),
-                        fmt::format("{}: {} {} (limit {})", check.what, percent_text(*figure), check.of_what,
-                                    percent_text(is_invalid ? invalid : check.warn))};
+                        fmt::format("{}: {} {} (limit {}){}{}", check.what, percent_text(*figure),
+                                    check.of_what, percent_text(is_invalid ? invalid : check.warn),
+                                    restarted ? "; " : "", restarted ? run.server->note : "")};
     return check.of_host ? of_host(reason, options) : reason;
 }
 

@@ -30,6 +30,9 @@ struct ValidityOptions {
 /// request, two busy intervals of 100 ms, a mean length off by a few tokens), pass their checks.
 Validity validity_of(const RunResult& result, const ValidityOptions& options = {});
 
+/// The beginning of ServerFigures::note if the server's counters began again within the run.
+inline constexpr std::string_view kCountersRestarted = "the server's counters restarted during the run";
+
 /// The share of a headline figure by which the client's own delays may have made it worse.
 struct InstrumentPart {
     double part = 0;          ///< `instrument` ÷ the value; 0 if there is none that matters

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/result/result.h"
+#include "core/result/validity.h"
 
 namespace paretoken {
 namespace {
@@ -490,6 +491,9 @@ std::optional<ServerFigures> server_figures(const ServerScrapes& scraped, TimeSp
     server.window = figures_over(scrapes, window);
     server.whole_run = figures_over(scrapes, {scrapes.front().at, scrapes.back().at + Duration(1)});
     server.impossible = faults_of_counters(scrapes, server.whole_run);
+    if (falls_of(scrapes).restarts == 1)
+        server.note = fmt::format("{}, so that what they counted since the reading before is lost{}{}",
+                                  kCountersRestarted, server.note.empty() ? "" : "; ", server.note);
     return server;
 }
 

@@ -5,10 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
 #include "core/result/figures.h"
+#include "core/result/result.h"
+#include "core/result/validity.h"
 #include "loadgen/load/class_load.h"
 
 namespace paretoken::scrape {
@@ -400,6 +403,16 @@ TEST(ServerFiguresOver, a_counter_that_falls_alone_is_no_restart) {
     scrapes.scrapes.back() = scraped(text(10, 5, 7, 10), kStart + 1s);
     const auto restarted = *server_figures(scrapes, {kStart, kStart + 1s});
     EXPECT_THAT(restarted.impossible, ::testing::IsEmpty());
+    EXPECT_EQ(figures.note, "");
+    EXPECT_THAT(restarted.note, ::testing::StartsWith(kCountersRestarted));
+    RunResult run;
+    run.server = restarted;
+    run.server->whole_run["generation_tokens"] = 800;
+    run.server->asked["generation_tokens"] = 1000;
+    const auto reasons = validity_of(run).reasons;
+    const auto lacking = std::ranges::find(reasons, "token_counts", &Reason::check);
+    ASSERT_NE(lacking, reasons.end());
+    EXPECT_THAT(lacking->text, ::testing::HasSubstr(kCountersRestarted));
     EXPECT_EQ(restarted.window.at("prefix_queries"), 10);
 }
 
