@@ -49,9 +49,9 @@ struct KeptSeries {
 struct ServerScrapes {
     /// Scrapes with known quantities, ascending in time; only the first has sources and settings.
     std::vector<ServerScrape> scrapes;
-    /// Scrapes that failed, had no known quantity and no series to keep, or left samples out.
+    /// Scrapes that failed, or had no known quantity and no series to keep.
     std::uint64_t failed = 0;
-    std::string last_failure;  ///< reason in one line
+    std::string last_failure;  ///< why the last of these failed, or samples were left out, in one line
     std::string name = {};     ///< name of the place, which is the source of the series below
     std::map<std::string, KeptSeries> kept = {};
 };

@@ -149,7 +149,7 @@ class SocketTarget final : public Target {
         std::vector<std::unique_ptr<scrape::Scraper>> scrapers;
         for (const scrape::ScraperOptions& options : scraper_options(load.plan, places)) {
             scrapers.push_back(std::make_unique<scrape::Scraper>(options, load.on_scrape));
-            complain(options, scrapers.back()->first_complaint());
+            complain(options, places, *scrapers.back());
         }
         if (load.plan.server_profile) profile("/start_profile");
         Observations outcome = made(load, sink, progress, interruption);
@@ -342,7 +342,7 @@ class SocketTarget final : public Target {
         std::vector<scrape::ScraperOptions> all;
         // The metrics of one of several servers do not describe this load, which all of them serve.
         if (places.automatic && servers_.size() == 1 && metrics_base_)
-            all.push_back({.url = metrics_at(*metrics_base_), .address = facts().address});
+            all.push_back({.place = {.url = metrics_at(*metrics_base_), .address = facts().address}});
         for (const std::string& url : places.servers) {
             all.push_back(scraper_at(url, ""));
             all.back().server = static_cast<std::uint32_t>(all.size() - 1);
@@ -353,7 +353,12 @@ class SocketTarget final : public Target {
             options.keep = plan.scrape_keep;
             if (plan.model == facts().body.model) options.model = plan.model;
             options.interval = plan.scrape_interval;
-            options.tls = tls_for(options.url, fmt::format("--scrape {}", options.url.text()));
+            const http::Url& page = options.place.url;
+            options.place.tls = tls_for(page, fmt::format("--scrape {}", page.text()));
+            for (const Server& server : servers_)
+                if (options.place.credentials.empty())
+                    options.place.credentials =
+                        scrape::credentials_for(page, server.endpoint.url, server.endpoint.headers);
         }
         return all;
     }
@@ -369,8 +374,13 @@ class SocketTarget final : public Target {
     /// Returns the known metrics at a URL; those of an empty scrape if there are none.
     ServerScrape known_metrics(const http::Url& url) const {
         constexpr auto kPatience = std::chrono::seconds(5);
-        http::Fetcher fetcher(url, facts().address, url.tls ? tls_.get() : nullptr, {});
-        const http::Fetched answer = fetcher.get("", kPatience);
+        const loadgen::EndpointOptions& endpoint = servers_.front().endpoint;
+        scrape::MetricsPage page(
+            {.url = url,
+             .address = facts().address,
+             .tls = url.tls ? tls_.get() : nullptr,
+             .credentials = scrape::credentials_for(url, endpoint.url, endpoint.headers)});
+        const http::Fetched answer = page.read(kPatience);
         if (!answer.ok()) return {};
         return scrape::server_scrape_of(scrape::parse_prometheus(answer.body), Clock::now());
     }
@@ -414,7 +424,7 @@ class SocketTarget final : public Target {
 
     /// Returns the URL of metrics; the default path is /metrics.
     static http::Url metrics_url(const std::string& place) {
-        http::Url url = http::parse_url(place);
+        http::Url url = http::parse_page_url(place);
         if (url.base.empty()) url.base = "/metrics";
         return url;
     }
@@ -430,15 +440,21 @@ class SocketTarget final : public Target {
 
     static scrape::ScraperOptions scraper_at(const std::string& place, const std::string& name) {
         const http::Url url = metrics_url(place);
-        return {.name = name, .url = url, .address = http::resolve(url).front()};
+        return {.name = name, .place = {.url = url, .address = http::resolve(url).front()}};
     }
 
-    /// Warns of an exporter that lacks the wanted metrics, once for all runs. A server that cannot be read is
-    /// reported by the run's check "scrape".
-    void complain(const scrape::ScraperOptions& options, const std::string& complaint) const {
+    /// Warns of a place that lacks wanted metrics, once for all runs. Hosted servers have no metrics, so that
+    /// nothing is said of the server's own place if it cannot be read.
+    void complain(const scrape::ScraperOptions& options, const ScrapePlaces& places,
+                  const scrape::Scraper& scraper) const {
+        const std::string& complaint = scraper.first_complaint();
+        const bool is_own = options.name.empty() && places.automatic;
+        if (complaint.empty() || (is_own && !scraper.began_well())) return;
+        const std::string place = fmt::format("{}{}{}{}", is_own ? "" : "--scrape ", options.name,
+                                              options.name.empty() ? "" : "=", options.place.url.text());
         const std::lock_guard lock(complaining_);
-        if (complaint.empty() || options.name.empty() || !complained_of_.insert(options.name).second) return;
-        watcher_->warn(fmt::format("--scrape {}={}: {}", options.name, options.url.text(), complaint));
+        if (complained_of_.insert(place).second)
+            watcher_->warn(secrets().redacted(fmt::format("{}: {}", place, complaint)));
     }
 
     Watcher* watcher_;
@@ -447,7 +463,7 @@ class SocketTarget final : public Target {
     std::vector<Server> servers_;
     std::optional<std::string> metrics_base_ = "";  ///< base of the only server's metrics; absent: none
     mutable std::mutex complaining_;                ///< guards complained_of_: intervals of a watch overlap
-    mutable std::set<std::string> complained_of_;   ///< exporters warned of
+    mutable std::set<std::string> complained_of_;   ///< places warned of
 };
 
 }  // namespace

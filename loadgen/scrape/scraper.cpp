@@ -39,7 +39,10 @@ class Scraper::Keep {
 };
 
 Scraper::Scraper(const ScraperOptions& options, OnScrape on_scrape)
-    : options_(options), on_scrape_(std::move(on_scrape)), keep_(std::make_unique<Keep>(options.keep)) {
+    : options_(options),
+      page_(options.place),
+      on_scrape_(std::move(on_scrape)),
+      keep_(std::make_unique<Keep>(options.keep)) {
     result_.name = options.name;
     scrape();
     is_first_ = false;
@@ -57,30 +60,21 @@ ServerScrapes Scraper::finish() {
 }
 
 void Scraper::fail(std::string why) {
-    if (is_first_) first_complaint_ = why;
     ++result_.failed;
-    result_.last_failure = std::move(why);
+    note(std::move(why));
 }
 
-http::Fetched Scraper::fetched_now() const {
-    try {
-        // Each scrape has a new connection, because one that stays open may be stale by the next scrape.
-        http::Fetcher fetcher(options_.url, options_.address, options_.tls, {}, stop_.get_token());
-        return fetcher.get("", options_.timeout);
-    } catch (const RuntimeError& error) {  // no descriptors left, for example
-        http::Fetched nothing;
-        nothing.failure = {http::FetchFailure::Kind::connect_failed, error.what()};
-        return nothing;
-    }
+void Scraper::note(std::string why) {
+    if (is_first_) first_complaint_ = why;
+    result_.last_failure = std::move(why);
 }
 
 void Scraper::scrape() {
     if (stop_.stop_requested()) return;
     const TimePoint asked = Clock::now();
-    const http::Fetched fetched = fetched_now();
+    const http::Fetched fetched = page_.read(options_.timeout, stop_.get_token());
     const TimePoint at = asked + (Clock::now() - asked) / 2;
-    if (!fetched.ok())
-        return fail(fetched.failure ? fetched.failure->why : fmt::format("HTTP {}", fetched.head.status));
+    if (std::string why = page_.why_unread(fetched); !why.empty()) return fail(std::move(why));
     const Scrape text = parse_prometheus(fetched.body);
     const bool is_server = options_.name.empty();
     ServerScrape scrape;
@@ -89,12 +83,14 @@ void Scraper::scrape() {
     scrape.place = options_.name;
     scrape.server = options_.server;
     scrape.kept = kept_series(text, [this](std::string_view name) { return keep_->wants(name); });
+    std::string left_out;
     if (!scrape.left_out.empty())
-        fail(fmt::format("left out of the server's metrics: {}",
-                         printable_line(fmt::format("{}", fmt::join(scrape.left_out, ", ")))));
-    const bool has_left_out = !std::exchange(scrape.left_out, {}).empty();
+        left_out = fmt::format("left out of the server's metrics: {}",
+                               printable_line(fmt::format("{}", fmt::join(scrape.left_out, ", "))));
+    scrape.left_out.clear();
     const bool is_empty = scrape.sources.empty() && scrape.kept.empty();
-    if (is_empty && has_left_out) return;
+    if (is_empty && !left_out.empty()) return fail(std::move(left_out));
+    if (!left_out.empty()) note(std::move(left_out));
     if (is_empty)
         return fail(is_server
                         ? fmt::format("no known metric among the {} that it gave; vLLM gives them unless "
@@ -103,6 +99,7 @@ void Scraper::scrape() {
                                       text.samples.size())
                         : fmt::format("none of the {} series that it gave matches --scrape-keep",
                                       text.samples.size()));
+    if (is_first_) began_well_ = true;
     if (is_first_ && scrape.kept.size() > kMostKeptSeries)
         first_complaint_ = fmt::format("{} series match --scrape-keep; the first {} are kept",
                                        scrape.kept.size(), kMostKeptSeries);

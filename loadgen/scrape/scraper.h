@@ -10,12 +10,9 @@
 #include <vector>
 
 #include "core/record/server_scrape.h"
-#include "loadgen/http/address.h"
-#include "loadgen/http/fetch.h"
-#include "loadgen/http/tls.h"
-#include "loadgen/http/url.h"
 #include "loadgen/periodic.h"
 #include "loadgen/scrape/known_metrics.h"
+#include "loadgen/scrape/metrics_page.h"
 
 namespace paretoken::scrape {
 
@@ -24,9 +21,7 @@ struct ScraperOptions {
     std::uint32_t server = 0;  ///< ServerScrape::server
     std::string model = {};    ///< the only model of the load, if it is known: others are left out
     std::vector<std::string> keep = {};  ///< regular expressions for whole names of series to keep
-    http::Url url;                       ///< URL of the metrics with its whole path
-    http::Address address;
-    const http::TlsContext* tls = nullptr;  ///< null means plain TCP; must outlive the scraper
+    MetricsPlace place = {};
     Duration interval = std::chrono::seconds(1);
     Duration timeout = std::chrono::seconds(5);  ///< longest time of one scrape
 };
@@ -43,8 +38,11 @@ class Scraper {
     Scraper(const Scraper&) = delete;
     Scraper& operator=(const Scraper&) = delete;
 
-    /// Returns why the first scrape failed or lacks wanted series; empty if it is complete.
+    /// Returns why the first scrape failed or lacks wanted series or values; empty if it is complete.
     const std::string& first_complaint() const { return first_complaint_; }
+
+    /// Returns whether the first scrape had something to read.
+    bool began_well() const { return began_well_; }
 
     /// Ends the thread and makes the last scrape. Call it at most once.
     ServerScrapes finish();
@@ -52,15 +50,16 @@ class Scraper {
   private:
     class Keep;
 
-    /// Returns what the URL answers. A connection that cannot even begin is a failure of the fetch.
-    http::Fetched fetched_now() const;
     void scrape();
     void fail(std::string why);
+    void note(std::string why);
 
     ScraperOptions options_;
+    MetricsPage page_;
     OnScrape on_scrape_;
     std::unique_ptr<Keep> keep_;
     std::string first_complaint_;  ///< constant after the first scrape
+    bool began_well_ = false;      ///< likewise
     ServerScrapes result_;         ///< used by the thread only, until it is joined
     std::stop_source stop_;
     bool is_first_ = true;  ///< whether it is the scrape before the load; not written once the thread runs

@@ -50,13 +50,16 @@ class ServerMetrics(Case):
         self.assertFalse((out / "server.jsonl").exists())
 
     def test_metrics_that_cannot_be_read_are_one_warning(self):
-        _, result, _ = self.run_of("sim:llama3-8b-h100-bf16", "--scrape", f"http://127.0.0.1:{refused_port()}/metrics")
+        place = f"http://127.0.0.1:{refused_port()}/metrics"
+        done, result, _ = self.run_of("sim:llama3-8b-h100-bf16", "--scrape", place)
+        self.assertIn(f"--scrape {place}: Connection refused", done.stderr)
         self.assertEqual([r["check"] for r in result["validity"]["reasons"] if r["check"] == "scrape"], ["scrape"])
         self.assertEqual(result["counts"]["ok"], 40)
 
     def test_a_page_that_is_no_metrics_is_one_warning(self):
         with http_server(lambda *_: (200, "text/html", b"<html>Welcome</html>")) as url:
-            _, result, _ = self.run_of("sim:llama3-8b-h100-bf16", "--scrape", f"{url}/metrics")
+            done, result, _ = self.run_of("sim:llama3-8b-h100-bf16", "--scrape", f"{url}/metrics")
+        self.assertEqual(done.stderr.count(f"--scrape {url}/metrics: no known metric"), 1, done.stderr)
         self.assertIn("scrape", [r["check"] for r in result["validity"]["reasons"]])
         self.assertIn("no known metric", result["server"]["note"])
 

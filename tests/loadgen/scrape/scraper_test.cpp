@@ -1,6 +1,6 @@
 #include "loadgen/scrape/scraper.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <atomic>
 #include <string>
@@ -12,6 +12,7 @@ namespace {
 
 using paretoken::testing::ScriptedAnswer;
 using paretoken::testing::ScriptedServer;
+using ::testing::HasSubstr;
 
 std::string answer(const std::string& body, int status = 200) {
     return "HTTP/1.1 " + std::to_string(status) + " X\r\nContent-Length: " + std::to_string(body.size()) +
@@ -20,8 +21,8 @@ std::string answer(const std::string& body, int status = 200) {
 
 ScraperOptions on(const ScriptedServer& server, Duration timeout = std::chrono::seconds(20)) {
     ScraperOptions options;
-    options.url = http::parse_url(server.url() + "/metrics");
-    options.address = http::resolve(options.url).front();
+    options.place.url = http::parse_url(server.url() + "/metrics");
+    options.place.address = http::resolve(options.place.url).front();
     options.interval = std::chrono::milliseconds(50);
     options.timeout = timeout;
     return options;
@@ -73,9 +74,73 @@ TEST(Scraper, complains_of_values_that_cannot_be_true_and_keeps_the_others) {
     Scraper scraper(on(server), [](const ServerScrape&) {});
     EXPECT_EQ(scraper.first_complaint(),
               "left out of the server's metrics: llamacpp:requests_processing -5 is impossible");
+    EXPECT_TRUE(scraper.began_well());
     const ServerScrapes scrapes = scraper.finish();
-    EXPECT_GE(scrapes.failed, 2U);
+    EXPECT_EQ(scrapes.failed, 0U) << "each reading itself has worked";
+    EXPECT_EQ(scrapes.last_failure, scraper.first_complaint());
     EXPECT_EQ(scrapes.scrapes.front().values, (std::map<std::string, double>{{"waiting", 2}}));
+}
+
+TEST(Scraper, says_why_it_cannot_read) {
+    const auto complaint = [](const std::string& text) {
+        const ScriptedServer server([&](int, int, const std::string&) {
+            return ScriptedAnswer{.writes = {text}, .close_after = true};
+        });
+        const Scraper scraper(on(server), {});
+        EXPECT_FALSE(scraper.began_well());
+        return scraper.first_complaint();
+    };
+    EXPECT_THAT(complaint(answer("no", 401)), HasSubstr("HTTP 401 (it was asked without a key"));
+    EXPECT_EQ(complaint("HTTP/1.1 302 X\r\nLocation: /login?key=abcdef\r\nContent-Length: 0\r\n\r\n"),
+              "HTTP 302 (Location: /login?key=***; redirects are not followed)");
+    EXPECT_EQ(complaint("HTTP/1.1 200 X\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b"),
+              "its text is compressed (gzip)");
+}
+
+TEST(Scraper, sends_the_key_only_where_it_is_asked_for_it) {
+    std::atomic<int> refused{0};
+    std::atomic<int> answered{0};
+    const ScriptedServer server([&](int, int, const std::string& text) {
+        const bool has_key = text.find("Authorization: Bearer KEY1") != std::string::npos;
+        ++(has_key ? answered : refused);
+        return ScriptedAnswer{.writes = {answer("llamacpp:requests_processing 1\n", has_key ? 200 : 403)},
+                              .close_after = true};
+    });
+    ScraperOptions options = on(server);
+    options.place.credentials = {{"Authorization", "Bearer KEY1"}};
+    Scraper scraper(options, {});
+    EXPECT_EQ(scraper.first_complaint(), "");
+    EXPECT_GE(scraper.finish().scrapes.size(), 2U);
+    EXPECT_EQ(refused, 1) << "later readings have the key from the beginning";
+    EXPECT_GE(answered, 2);
+}
+
+TEST(Scraper, follows_a_redirect_that_only_adds_a_slash) {
+    std::atomic<int> redirects{0};
+    const ScriptedServer server([&](int, int, const std::string& text) {
+        if (text.starts_with("GET /metrics/ "))
+            return ScriptedAnswer{.writes = {answer("llamacpp:requests_processing 1\n")},
+                                  .close_after = true};
+        ++redirects;
+        return ScriptedAnswer{
+            .writes = {"HTTP/1.1 307 X\r\nLocation: /metrics/\r\nContent-Length: 0\r\n\r\n"},
+            .close_after = true};
+    });
+    Scraper scraper(on(server), {});
+    EXPECT_EQ(scraper.finish().failed, 0U);
+    EXPECT_EQ(redirects, 1);
+}
+
+TEST(MetricsPage, has_the_key_of_the_endpoint_at_the_same_scheme_host_and_port_only) {
+    const http::Headers headers = {{"authorization", "Bearer k"}, {"X-Trace", "1"}, {"X-API-Key", "k"}};
+    const http::Url endpoint = http::parse_url("https://host:8443/v1");
+    const auto held = [&](const char* page) {
+        return credentials_for(http::parse_url(page), endpoint, headers).size();
+    };
+    EXPECT_EQ(held("https://host:8443/metrics"), 2U);
+    for (const char* page :
+         {"http://host:8443/metrics", "https://host/metrics", "https://other:8443/metrics"})
+        EXPECT_EQ(held(page), 0U) << page;
 }
 
 TEST(Scraper, gives_an_endless_answer_up) {
