@@ -45,8 +45,7 @@ void refuse_trial(const Asker& asker, const std::string& what, const Trial& tria
         asker.refuse(fmt::format(
             "{}: the answer came to its finish_reason, but the connection was closed before the end of the "
             "HTTP message, without [DONE] ({}); a load would count such answers as failed, because they may "
-            "be "
-            "incomplete: make the server, or the program that passes its answers on, end the message",
+            "be incomplete: make the server, or the program that passes its answers on, end the message",
             what, trial.fetched.failure->why));
     asker.refuse(cut_off_note(what, trial.took, trial.fetched, remark));
 }
