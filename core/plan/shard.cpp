@@ -36,6 +36,7 @@ constexpr std::array kLaunchers = {
     LauncherRow{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID"},
     LauncherRow{"Kubernetes", "JOB_COMPLETION_INDEX", "", "", false},
     LauncherRow{"torchrun", "RANK", "WORLD_SIZE", "", false},
+    LauncherRow{"PMIx", "PMIX_RANK", "", "", false},
 };
 
 std::optional<std::uint32_t> number_in(std::string_view name, const ReadsVariable& variable) {

@@ -39,7 +39,8 @@ using ReadsVariable = std::function<std::optional<std::string>(const std::string
 std::string shards_text(std::span<const std::uint32_t> numbers);
 
 /// Returns the plan with the shard of --shard, or, if the load is divided (--shards, --rendezvous,
-/// --start-at, or a process of mpirun), of the launcher: Open MPI, MPICH, srun, an Indexed Job or torchrun.
+/// --start-at, or a process of mpirun), of the launcher: Open MPI, MPICH, srun, an Indexed Job, torchrun or
+/// another one with PMIx.
 /// Throws UsageError, also for a process of srun without these options.
 LoadPlan with_shard(LoadPlan plan, const ReadsVariable& variable);
 

@@ -49,7 +49,8 @@ TEST(Shard, comes_from_every_launcher) {
           Variables{{"SLURM_PROCID", "2"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_STEP_ID", "0"}},
           Variables{{"RANK", "2"}, {"WORLD_SIZE", "4"}}})
         EXPECT_EQ(with_shard(meeting(), in(variables)).fleet.shard, "2/4") << variables.begin()->first;
-    EXPECT_EQ(with_shard(meeting(4), in({{"JOB_COMPLETION_INDEX", "2"}})).fleet.shard, "2/4");
+    for (const char* const without_size : {"JOB_COMPLETION_INDEX", "PMIX_RANK"})
+        EXPECT_EQ(with_shard(meeting(4), in({{without_size, "2"}})).fleet.shard, "2/4") << without_size;
 }
 
 TEST(Shard, of_mpirun_needs_no_option_because_mpi_tells_where_the_processes_meet) {
@@ -79,6 +80,7 @@ TEST(Shard, is_the_whole_load_in_a_process_that_is_alone) {
     EXPECT_EQ(with_shard({}, in({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}})).fleet.shard, "");
     EXPECT_EQ(with_shard({}, in({{"RANK", "0"}, {"WORLD_SIZE", "4"}})).fleet.shard, "");
     EXPECT_EQ(with_shard({}, in({{"JOB_COMPLETION_INDEX", "3"}})).fleet.shard, "");
+    EXPECT_EQ(with_shard({}, in({{"PMIX_RANK", "3"}})).fleet.shard, "");
     EXPECT_EQ(with_shard({}, in({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}})).fleet.shard,
               "");
 }
