@@ -536,9 +536,11 @@ std::optional<Reason> shards_of(const RunResult& run, const ValidityOptions& opt
     const auto worst = std::ranges::max_element(run.shards, {}, &ShardResult::verdict);
     if (worst == run.shards.end() || worst->verdict == Verdict::valid) return std::nullopt;
     const auto also = std::ranges::count(run.shards, worst->verdict, &ShardResult::verdict);
-    return Reason{options.accept_host_noise ? Verdict::warn : worst->verdict, "shard_client",
-                  fmt::format("shard {} on {}: {}{}", worst->number, worst->host, worst->reason,
-                              also > 1 ? fmt::format("; {} more shards are like it", also - 1) : "")};
+    return Reason{
+        options.accept_host_noise ? Verdict::warn : worst->verdict, "shard_client",
+        fmt::format(
+            "shard {} on {}: {}{}", worst->number, worst->host, worst->reason,
+            also > 1 ? fmt::format("; {} more shard{} like it", also - 1, also > 2 ? "s are" : " is") : "")};
 }
 
 /// Returns a reason if another program made the load.

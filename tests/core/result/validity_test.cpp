@@ -524,6 +524,26 @@ TEST(Validity, no_request_no_steady_state_and_an_interruption_are_said) {
     EXPECT_THAT(validity_of(run).reasons[1].text, Not(HasSubstr("--probe")));
 }
 
+TEST(Validity, the_worst_of_several_clients_decides) {
+    RunResult run = clean_run();
+    run.shards = {{.number = 0, .host = "a"}, {.number = 1, .host = "b"}, {.number = 2, .host = "c"}};
+    EXPECT_EQ(validity_of(run), Validity{});
+    run.shards[1].verdict = Verdict::warn;
+    run.shards[1].reason = "the loop was late";
+    Validity validity = validity_of(run);
+    EXPECT_EQ(validity.verdict, Verdict::warn);
+    EXPECT_EQ(checks_of(validity), std::vector<std::string>{"shard_client"});
+    EXPECT_EQ(gravest_reason(validity), "shard 1 on b: the loop was late");
+    for (const std::size_t number : {0, 2}) {
+        run.shards[number].verdict = Verdict::invalid;
+        run.shards[number].reason = "its core was full";
+    }
+    validity = validity_of(run);
+    EXPECT_EQ(validity.verdict, Verdict::invalid);
+    EXPECT_EQ(gravest_reason(validity), "shard 0 on a: its core was full; 1 more shard is like it");
+    EXPECT_EQ(validity_of(run, {.accept_host_noise = true}).verdict, Verdict::warn);
+}
+
 TEST(GravestReason, IsTheFirstOfTheSeverityOfTheVerdict) {
     EXPECT_EQ(gravest_reason({}), "");
     const Reason warning{.severity = Verdict::warn, .check = "a", .text = "a warning"};
