@@ -115,6 +115,83 @@ TEST_F(Fleet, makes_a_load_in_parts_that_begin_and_end_together) {
     fs::remove_all(directory);
 }
 
+/// What each of two shards makes: too little for the rule if it were alone.
+struct RuleCase {
+    std::string rule;
+    std::uint64_t requests = 40;
+    Outcome outcome = Outcome::ok;
+    bool open_loop = false;
+    Duration gap = 150ms;      ///< between the times at which requests are due
+    Duration service = 150ms;  ///< between the ends of requests
+};
+
+loadgen::StopMonitor monitor_of(const RuleCase& of, bool forwards) {
+    return loadgen::StopMonitor(
+        {.rules = {loadgen::parse_stop_rule(of.rule)}, .open_loop = of.open_loop, .forwards = forwards});
+}
+
+/// Tells a monitor of the requests of a shard during the first minute.
+void make_part(loadgen::StopMonitor& monitor, const RuleCase& of, std::uint32_t shard, TimePoint begin) {
+    for (std::uint64_t i = 0; i < of.requests; ++i) {
+        RequestRecord record;
+        record.index = 2 * i + shard;
+        record.outcome = of.outcome;
+        record.scheduled = record.started = record.ready = begin + i * of.gap;
+        record.sent = record.scheduled;
+        record.closed = begin + (i + 1) * of.service;
+        record.last_event = record.finished = record.closed;
+        record.first_event = record.closed - 40ms - i * 7 % 10 * 1ms;
+        record.streamed_tokens = record.chunks = 10;
+        monitor.started(record);
+        if (record.closed <= begin + 60s) monitor.ended(record);
+    }
+}
+
+TEST_F(Fleet, stops_by_every_rule_that_the_requests_of_all_meet_together) {
+    const std::vector<RuleCase> cases = {
+        {.rule = "errors=5%", .requests = 15, .outcome = Outcome::http_error},
+        {.rule = "precision:ttft_p50=20%"},
+        {.rule = "slo:ttft_p50>50ms"},
+        {.rule = "diverging", .requests = 150, .open_loop = true, .gap = 400ms, .service = 1100ms}};
+    for (const RuleCase& of : cases) {
+        SCOPED_TRACE(of.rule);
+        const std::string name = of.rule.substr(0, of.rule.find_first_of(":="));
+        const TimePoint latest = Clock::now() + kPatience;
+        std::thread other([&] {
+            const LoadPlan own = load_of_shard(1, 2);
+            const auto follows = follower(own);
+            ASSERT_TRUE(follows->next_order(own, {}));
+            loadgen::StopMonitor monitor = monitor_of(of, true);
+            loadgen::Progress progress;
+            make_part(monitor, of, 1, follows->begin());
+            while (!monitor.is_met() && Clock::now() < latest) {
+                follows->exchange(monitor, progress);
+                std::this_thread::sleep_for(5ms);
+            }
+            EXPECT_EQ(monitor.stopped().value_or(Stopped{}).rule, name);
+            EXPECT_FALSE(follows->next_order(own, {}));
+        });
+        {
+            const auto leads = leader(2);
+            EXPECT_EQ(leads->divide(load_of_shard(0, 2)).count, 2U);
+            loadgen::StopMonitor monitor = monitor_of(of, false);
+            loadgen::Progress progress;
+            const TimePoint begin = leads->begin();
+            make_part(monitor, of, 0, begin);
+            monitor.look(begin + 60s);
+            EXPECT_FALSE(monitor.is_met()) << "its own requests are too few";
+            while (!monitor.is_met() && Clock::now() < latest) {
+                leads->exchange(monitor, progress);
+                monitor.look(begin + 60s);
+                std::this_thread::sleep_for(5ms);
+            }
+            leads->exchange(monitor, progress);
+            EXPECT_EQ(monitor.stopped().value_or(Stopped{}).rule, name);
+        }
+        other.join();
+    }
+}
+
 TEST_F(Fleet, uses_as_many_shards_as_the_load_has_slots) {
     std::thread other([&] {
         const LoadPlan own = load_of_shard(1, 2);
