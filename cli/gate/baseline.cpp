@@ -112,13 +112,11 @@ void show(const BaselineCommand& command) {
         const auto milliseconds = [&run](std::string_view tag, double p) {
             return reports::significant(run.percentile(headline_key(tag, run.open_loop()), p), 1e3);
         };
-        const std::string failed = reports::tells_failures(run)
-                                       ? fmt::format("{} failed", run.counts.failed)
-                                       : "failures not known";
+        const std::string failed =
+            reports::tells_failures(run) ? fmt::format("{} failed", run.counts.failed) : "failures not known";
         print("{}  {}  {} tok/s, TTFT p50 {} ms, ITL p50 {} ms, {}, {}\n", path.string(),
               run.provenance.started_at, reports::significant(run.throughput.at(figure::kOutputTokens)),
-              milliseconds("ttft", .5), milliseconds("itl", .5), failed,
-              name_of(run.validity.verdict));
+              milliseconds("ttft", .5), milliseconds("itl", .5), failed, name_of(run.validity.verdict));
     }
 }
 
