@@ -5,10 +5,27 @@
 #include "cards/fit.h"
 
 namespace paretoken::cards {
+namespace {
+
+/// Weights of a layer that turn its input into the latent vectors of keys, values and queries.
+double undivided_parameters(const ModelCard& model) {
+    if (!model.mla) return 0;
+    return static_cast<double>(model.hidden * (model.mla->q_rank + model.mla->kv_rank + model.mla->rope_dim));
+}
+
+}  // namespace
 
 double kv_ranks(const ModelCard& model, double ranks) {
     if (model.mla) return ranks;
     return std::min(ranks, static_cast<double>(std::max<std::uint64_t>(1, model.kv_heads)));
+}
+
+double undivided_attention_share(const ModelCard& model) {
+    return undivided_parameters(model) / static_cast<double>(attention_parameters(model));
+}
+
+double undivided_flops_per_token(const ModelCard& model) {
+    return 2 * static_cast<double>(model.layers) * undivided_parameters(model);
 }
 
 std::optional<double> kv_pool_bytes(const ModelCard& model, double memory_bytes) {

@@ -11,6 +11,13 @@ namespace paretoken::cards {
 /// latent attention, because the requests can be divided among them.
 double kv_ranks(const ModelCard& model, double ranks);
 
+/// The share of attention's weights that every rank of tensor parallelism has whole: the matrices before the
+/// latent vectors (MLA), which have no heads to divide. 0 for other attention.
+double undivided_attention_share(const ModelCard& model);
+
+/// The FLOP of one token in these matrices; 0 for other attention.
+double undivided_flops_per_token(const ModelCard& model);
+
 /// The bytes that are left for the KV cache at a usual setting, if nothing but the weights took memory: 0.9
 /// of `memory_bytes` (of all ranks together) less all weights; nothing when nothing is left.
 std::optional<double> kv_pool_bytes(const ModelCard& model, double memory_bytes);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "cards/deployment.h"
 #include "core/error.h"
 #include "core/formats.h"
 
@@ -38,11 +39,19 @@ constexpr double kContextBytes = 0.5 * kGibi;
 
 /// Buffers for the other ranks. Ranks of a server that read each other's memory register it, once for the
 /// engine's own reduction and once for each other rank; ranks behind the host or a network need NCCL's
-/// channels alone.
+/// channels alone, behind the host no more than those of a server. Stages have two neighbours at most.
 constexpr double kReductionBytes = 0.5 * kGibi;
 constexpr double kPeerBytes = 0.5 * kGibi;
 constexpr double kHostLinkBytes = 0.1 * kGibi;
 constexpr double kRanksOfServer = 8;
+/// SGLang measures the free memory, of which it takes its share, when NCCL runs already.
+constexpr double kSglangRanksBytes = 1.5 * kGibi;
+
+/// SGLang's largest batch if it is told none: so many sequences for each context that the cache holds, within
+/// bounds (its max_running_requests).
+constexpr std::uint64_t kSglangLeastSequences = 2048;
+constexpr std::uint64_t kSglangMostSequences = 4096;
+constexpr double kSglangSequencesPerContext = 512;
 
 constexpr std::array<std::string_view, 4> kEngines{"vllm", "sglang", "trtllm", "llamacpp"};
 
@@ -71,9 +80,21 @@ struct Stage {
     bool last = true;
 };
 
+/// The kinds of stages of llama.cpp, which divides layers and output head alike, and looks tokens up in the
+/// host's memory.
+std::vector<Stage> llamacpp_stages(const ModelCard& model, std::uint32_t count) {
+    const std::uint64_t parts = model.layers + 1;
+    const auto share = [&](std::uint64_t layers) {
+        return as_double(std::max<std::uint64_t>(layers, 1)) / as_double(model.layers);
+    };
+    return {{share((parts + count - 1) / count), false, false}, {share(parts / count - 1), false, true}};
+}
+
 /// The kinds of stages. Layers that are left over go to the stages before the last, as in vLLM and SGLang.
-std::vector<Stage> stages_of(const ModelCard& model, std::uint32_t count) {
+std::vector<Stage> stages_of(const ModelCard& model, const Deployment& deployment) {
+    const std::uint32_t count = deployment.pipeline_parallel;
     if (count <= 1) return {{}};
+    if (deployment.engine == Engine::llamacpp) return llamacpp_stages(model, count);
     const std::uint64_t each = model.layers / count;
     const std::uint64_t left_over = model.layers % count;
     const auto share = [&](bool has_more) {
@@ -106,10 +127,11 @@ double activation_bytes(const ModelCard& model, const Deployment& deployment, co
 }
 
 double communication_bytes(const Deployment& deployment) {
+    if (deployment.engine == Engine::sglang) return 0;  // not in its share, see budget_of()
     const double others = deployment.tensor_parallel - 1.0;
-    const double stages = (deployment.pipeline_parallel - 1.0) * kHostLinkBytes;
-    if (deployment.link == Link::host || others == 0) return others * kHostLinkBytes + stages;
     const double peers = std::min(others, kRanksOfServer - 1);
+    const double stages = std::min(deployment.pipeline_parallel - 1.0, 2.0) * kHostLinkBytes;
+    if (deployment.link == Link::host || others == 0) return peers * kHostLinkBytes + stages;
     return kReductionBytes + peers * kPeerBytes + (others - peers) * kHostLinkBytes + stages;
 }
 
@@ -121,12 +143,13 @@ double stage_bytes(const ModelCard& model, const Stage& stage) {
     return layers * stage.layers + (stage.first || stage.last ? embedding : 0);
 }
 
+/// With attention data parallelism, every rank computes the attention of its own sequences.
 double weight_bytes_of_rank(const ModelCard& model, const Deployment& deployment, const Stage& stage) {
     const double ranks = deployment.tensor_parallel;
     const double shared = stage_bytes(model, stage) / ranks;
-    if (!deployment.attention_data_parallel) return shared;
     const double attention = stage.layers * as_double(model.attention_bytes);
-    return shared + attention * (1 - 1 / ranks);  // every rank computes the attention of its own sequences
+    const double whole = deployment.attention_data_parallel ? 1 : undivided_attention_share(model);
+    return shared + attention * whole * (1 - 1 / ranks);
 }
 
 /// The budget of an engine for what stands in Fit, before the part that lies outside it.
@@ -136,7 +159,8 @@ double budget_of(const Deployment& deployment) {
         case Engine::vllm:
             return deployment.memory_fraction * memory;
         case Engine::sglang:
-            return deployment.memory_fraction * (memory - kContextBytes);
+            return deployment.memory_fraction *
+                   (memory - kContextBytes - (deployment.gpus() > 1 ? kSglangRanksBytes : 0));
         case Engine::trtllm:
         case Engine::llamacpp:
             return memory;
@@ -228,6 +252,35 @@ double windowed_tokens(const ModelCard& model, Engine engine, double tokens) {
     return std::min(tokens, kept);
 }
 
+/// The factors by which the cache of layers with and without a window grows: vLLM gives its memory to groups
+/// of equally many layers of one kind, and fills groups up with layers that hold nothing. Groups are as large
+/// as the rarer kind, or as the more common one if that is less than a quarter larger.
+struct Padding {
+    double whole = 1;
+    double windowed = 1;
+};
+Padding padding_of(const ModelCard& model, Engine engine) {
+    if (engine != Engine::vllm || model.windowed_layers == 0 || model.windowed_layers >= model.layers)
+        return {};
+    constexpr double kAlmostEqual = 1.25;
+    const std::uint64_t windowed = model.windowed_layers;
+    const std::uint64_t whole = model.layers - windowed;
+    const auto [least, most] = std::minmax(windowed, whole);
+    const std::uint64_t group = as_double(most) < kAlmostEqual * as_double(least) ? most : least;
+    const auto factor = [&](std::uint64_t layers) {
+        return whole_blocks(as_double(layers), group) / as_double(layers);
+    };
+    return {factor(whole), factor(windowed)};
+}
+
+/// The values of the cache of a sequence with `whole` tokens in layers without a window, and `windowed` ones
+/// in the others.
+double cached_values(const ModelCard& model, Engine engine, double whole, double windowed) {
+    const Padding padding = padding_of(model, engine);
+    return as_double(model.kv_values_per_token) * padding.whole * whole +
+           as_double(model.windowed_kv_values_per_token) * padding.windowed * windowed;
+}
+
 /// The number of groups of ranks that each hold their own sequences.
 double groups_of(const Deployment& deployment) {
     return deployment.attention_data_parallel ? deployment.tensor_parallel : 1;
@@ -275,13 +328,21 @@ BatchLimits default_batch_limits(Engine engine, double memory_bytes, std::string
                 return {.sequences = 1024, .tokens = 8192};
             return {.sequences = 256, .tokens = 2048};
         case Engine::sglang:
-            return {.sequences = 256, .tokens = 8192};
+            return {.sequences = kSglangLeastSequences, .tokens = 8192};
         case Engine::trtllm:
             return {.sequences = 2048, .tokens = 8192};
         case Engine::llamacpp:
             return {.sequences = 4, .tokens = 512};
     }
     return {};
+}
+
+std::uint64_t default_sequences(const Deployment& deployment, const Fit& fit, std::uint64_t context) {
+    if (deployment.engine != Engine::sglang) return deployment.batch.sequences;
+    const double contexts = as_double(fit.pool_tokens) / groups_of(deployment) / as_double(context);
+    return static_cast<std::uint64_t>(std::clamp(contexts * kSglangSequencesPerContext,
+                                                 as_double(kSglangLeastSequences),
+                                                 as_double(kSglangMostSequences)));
 }
 
 double resident_bytes(const ModelCard& model) {
@@ -300,9 +361,7 @@ double sequence_bytes(const ModelCard& model, const Deployment& deployment, cons
     const double whole = whole_blocks(tokens, deployment.block_tokens);
     const double windowed =
         whole_blocks(windowed_tokens(model, deployment.engine, tokens), deployment.block_tokens);
-    const double cache = (as_double(model.kv_values_per_token) * whole +
-                          as_double(model.windowed_kv_values_per_token) * windowed) *
-                         value;
+    const double cache = cached_values(model, deployment.engine, whole, windowed) * value;
     return (cache + model.state_bytes_per_sequence) * kv_share_of_rank(model, deployment) * fit.layers;
 }
 
@@ -337,7 +396,9 @@ Fit fit_of_stage(const ModelCard& model, const Deployment& deployment, const Sta
     if (fit.left > 0 && (deployment.engine == Engine::trtllm || deployment.engine == Engine::llamacpp))
         fit.left *= deployment.memory_fraction;
     fit.layers = stage.layers;
-    fit.per_token = kv_bytes_per_token(model) * kv_share_of_rank(model, deployment) * stage.layers;
+    fit.per_token = cached_values(model, deployment.engine, 1, 1) *
+                    bytes_per_value(number_format(model.kv_dtype)) * kv_share_of_rank(model, deployment) *
+                    stage.layers;
     fit.copies = whole_copies(model, deployment) / static_cast<double>(deployment.context_parallel);
     if (fit.left > 0) {
         const double tokens = std::floor(fit.left / fit.per_token);
@@ -354,7 +415,7 @@ Fit fit_of(const ModelCard& model, const Deployment& deployment) {
     check_stages(model, deployment);
     check_experts(model, deployment);
     std::optional<Fit> tightest;
-    for (const Stage& stage : stages_of(model, deployment.pipeline_parallel)) {
+    for (const Stage& stage : stages_of(model, deployment)) {
         const Fit fit = fit_of_stage(model, deployment, stage);
         if (!tightest || fit.left / fit.layers < tightest->left / tightest->layers) tightest = fit;
     }

@@ -43,6 +43,7 @@ struct BatchLimits {
 };
 /// The limits of an engine that is told none. vLLM serves with 1024 sequences and 8192 tokens on GPUs with 70
 /// GiB or more other than the A100, else with 256 and 2048. `gpu` is the name of the card; it may be empty.
+/// SGLang takes more sequences where the cache is large: default_sequences().
 BatchLimits default_batch_limits(Engine engine, double memory_bytes, std::string_view gpu);
 
 /// A model on GPUs of one kind.
@@ -85,6 +86,11 @@ struct Fit {
     double overhead() const { return activations + context + communication; }
     bool operator==(const Fit&) const = default;
 };
+
+/// The most sequences of a step, of each group of ranks with its own sequences, of an engine that is told
+/// none: SGLang's depend on the size of its cache and the longest `context`. `deployment` has the usual
+/// limits.
+std::uint64_t default_sequences(const Deployment& deployment, const Fit& fit, std::uint64_t context);
 
 /// Throws a UsageError that names what cannot be divided: heads among ranks, copies of the cache among the
 /// ranks of the context, layers among stages, or experts among ranks.

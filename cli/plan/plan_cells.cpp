@@ -227,6 +227,9 @@ struct CellMaker {
         PlannedCell cell{.gpu = gpu.name, .weights = model.weight_dtype, .kv = model.kv_dtype};
         cell.deployment = deployment_on(gpu, ranks);
         fill_sizes(cell, model, lengths, context_of(model));
+        if (!options.max_num_seqs)
+            cell.deployment.batch.sequences =
+                cards::default_sequences(cell.deployment, cell.fit, context_of(model));
         cell.settings = suggested_settings(lengths, cell, cell.deployment.batch, context_of(model));
         cell.settings.max_model_len = options.max_model_len.value_or(cell.settings.max_model_len);
         cell.sequences_limit = cards::sequences_at_once(

@@ -206,6 +206,76 @@ TEST(Fit, LargeGpusOtherThanTheA100ServeMoreSequences) {
     EXPECT_EQ(default_batch_limits(Engine::vllm, 22 * kGib, "l4").tokens, 2048U);
 }
 
+TEST(Fit, SglangServesAsManySequencesAsItsCacheHoldsContextsWithinBounds) {
+    const ModelCard model = model_card("llama-3.1-8b");
+    Deployment on = bare(80);
+    on.engine = Engine::sglang;
+    on.batch = default_batch_limits(Engine::sglang, on.memory_bytes, "h100-sxm");
+    EXPECT_EQ(on.batch.sequences, 2048U);
+    const Fit fit = fit_of(model, on);
+    EXPECT_EQ(default_sequences(on, fit, 131072), 2544U) << "512 × 4.97 contexts";
+    EXPECT_EQ(default_sequences(on, fit, 1 << 20), 2048U);
+    EXPECT_EQ(default_sequences(on, fit, 4096), 4096U);
+    on.engine = Engine::vllm;
+    on.batch.sequences = 256;
+    EXPECT_EQ(default_sequences(on, fit, 4096), 256U);
+}
+
+TEST(Fit, SglangTakesItsShareOfWhatTheOtherRanksBuffersLeave) {
+    const ModelCard model = model_card("llama-3.1-70b");
+    const auto budget = [&](std::uint32_t ranks) {
+        return fit_of(model, {.engine = Engine::sglang,
+                              .memory_bytes = 23.64 * kGib,
+                              .memory_fraction = .5,
+                              .tensor_parallel = ranks,
+                              .link = Link::host})
+            .budget;
+    };
+    EXPECT_NEAR(budget(4) / kGib, .5 * 21.63, .01) << "a start-up logged 21.63 GiB that were free";
+    EXPECT_NEAR(budget(1) / kGib, .5 * 23.14, .01);
+}
+
+TEST(Fit, VllmFillsUpTheLayersWithAWindowToEqualGroups) {
+    std::ofstream(testing::TempDir() + "/mixed.json")
+        << R"({"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 62, "num_attention_heads": 8,
+        "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 4096, "vocab_size": 32000,
+        "max_position_embeddings": 32768})";
+    ModelCard model = model_card(testing::TempDir() + "/mixed.json");
+    const std::uint64_t layer = model.kv_values_per_token / model.layers;
+    model.sliding_window = 1024;
+    model.windowed_layers = 52;
+    model.kv_values_per_token = 10 * layer;
+    model.windowed_kv_values_per_token = 52 * layer;
+    Deployment on = bare(10);
+    const auto layers = [&] { return fit_of(model, on).per_token / (2 * static_cast<double>(layer)); };
+    EXPECT_DOUBLE_EQ(layers(), 70) << "it logs that it adds 8 layers for Gemma 3 27B";
+    EXPECT_DOUBLE_EQ(sequence_bytes(model, on, {}, 2048),
+                     2 * static_cast<double>(layer) * (10 * 2048 + 60 * 1024));
+    on.engine = Engine::sglang;
+    EXPECT_DOUBLE_EQ(layers(), 62);
+}
+
+TEST(Fit, EveryRankHasTheWholeMatricesBeforeALatentCache) {
+    const ModelCard model = model_card("deepseek-v3");
+    const double shared = fit_of(model, {.memory_bytes = 140 * kGib, .tensor_parallel = 8}).weights;
+    EXPECT_NEAR((shared - resident_bytes(model) / 8) / kGib, 61 * 7168 * 2112 * 7. / 8 / kGib, .01)
+        << "one byte per weight";
+}
+
+TEST(Fit, RanksBehindTheHostNeedNoMoreBuffersThanThoseOfAServer) {
+    const ModelCard model = model_card("deepseek-v3");
+    const auto buffers = [&](std::uint32_t ranks) {
+        return fit_of(model, {.memory_bytes = 140 * kGib, .tensor_parallel = ranks, .link = Link::host})
+            .communication;
+    };
+    EXPECT_LT(buffers(4), buffers(8));
+    EXPECT_DOUBLE_EQ(buffers(16), buffers(8));
+    const auto of_stages = [&](std::uint32_t stages) {
+        return fit_of(model, {.memory_bytes = 140 * kGib, .pipeline_parallel = stages}).communication;
+    };
+    EXPECT_DOUBLE_EQ(of_stages(16), of_stages(3)) << "a stage has two neighbours";
+}
+
 TEST(Fit, RanksThatDoNotDivideTheHeadsAreRefused) {
     const ModelCard model = model_card("llama-3.1-8b");  // 32 heads, 8 KV heads
     Deployment on = bare(80);
@@ -246,6 +316,19 @@ TEST(Fit, TheStageWithTheMostLayersDecidesIfTheyAreUneven) {
     EXPECT_DOUBLE_EQ(fit_of(model, on).layers, 11. / 32);
     on.pipeline_parallel = 32;
     EXPECT_DOUBLE_EQ(fit_of(model, on).layers, 1. / 32);
+}
+
+TEST(Fit, LlamacppDividesTheOutputHeadLikeALayerAndLooksTokensUpOnTheHost) {
+    const ModelCard model = model_card("llama-3.1-70b");  // 80 layers and the head in 6 parts: 13 or 14
+    Deployment on = bare(24);
+    on.engine = Engine::llamacpp;
+    on.pipeline_parallel = 6;
+    EXPECT_DOUBLE_EQ(fit_of(model, on).layers, 14. / 80);
+    on.weight_bytes.reset();
+    const double layers = resident_bytes(model) - 2 * static_cast<double>(model.embedding_bytes);
+    EXPECT_DOUBLE_EQ(fit_of(model, on).weights, layers * 14 / 80);
+    on.pipeline_parallel = 80;
+    EXPECT_DOUBLE_EQ(fit_of(model, on).layers, 2. / 80);
 }
 
 TEST(Fit, ADeploymentOfTensorRanksAndStagesHasAsManyGpusAsBothTogether) {
