@@ -123,27 +123,37 @@ struct UsedArithmetic {
     double share;
 };
 
-/// Without units for 4 bits, and for 4-bit integers, weights are expanded to 16 bits before they are
+/// Without units for 4 or 8 bits, and for 4-bit integers, weights are expanded to 16 bits while they are
 /// multiplied. Weights in mxfp4 are multiplied by activations in fp8.
 UsedArithmetic arithmetic_of(std::string_view weights, const cards::GpuCard& gpu,
                              const CardEfficiencies& reached) {
     const NumberFormat* const format = find_format(weights);
     if (format == nullptr) return {"bf16", reached.linear};
     const bool has_fp4 = gpu.flops.contains("fp4");
-    if (format->arithmetic == Arithmetic::fp4 && !has_fp4) return {"bf16", reached.linear};
+    if (format->arithmetic == Arithmetic::fp4 && !has_fp4) return {"bf16", reached.linear_expanded};
     if (format->name == "mxfp4") return {"fp8", reached.linear_narrow};
     if (format->arithmetic == Arithmetic::fp4) return {"nvfp4", reached.linear_fp4};
-    if (format->name == "int4") return {"bf16", reached.linear};
+    if (format->name == "int4") return {"bf16", reached.linear_expanded};
     if (format->arithmetic == Arithmetic::int8 && format->name != "int8")
         return {"int8", reached.linear_decoded};
     const auto flops = cards::flops_for_weights(gpu, weights);
     const bool wide = !flops || flops->dtype == "bf16" || flops->dtype == "f16";
-    return {weights, wide ? reached.linear : reached.linear_narrow};
+    if (!wide) return {weights, reached.linear_narrow};
+    return {weights, format->arithmetic == Arithmetic::fp8 ? reached.linear_expanded : reached.linear};
 }
 
-double linear_flops_per_s(const cards::ModelCard& model, const cards::GpuCard& gpu,
+/// The type of the weights that every token uses: that of the experts, unless only these have fewer bits.
+std::string_view type_beside_experts(const cards::ModelCard& model) {
+    constexpr double kNearly16Bits = 1.9;
+    const auto parameters = static_cast<double>(model.layers * cards::attention_parameters(model));
+    const bool wide = static_cast<double>(model.attention_bytes) >= kNearly16Bits * parameters;
+    return model.moe && wide ? "bf16" : std::string_view(model.weight_dtype);
+}
+
+/// The FLOP/s of products with weights of a type.
+double linear_flops_per_s(std::string_view weights, const cards::GpuCard& gpu,
                           const CardEfficiencies& reached, const std::string& spec) {
-    const UsedArithmetic used = arithmetic_of(model.weight_dtype, gpu, reached);
+    const UsedArithmetic used = arithmetic_of(weights, gpu, reached);
     return flops_of(gpu, used.dtype, spec) * used.share;
 }
 
@@ -164,9 +174,10 @@ LinkKind link_among(const cards::GpuCard& gpu, std::uint32_t ranks, const CardCh
     return choices.link.value_or(usual == LinkKind::host && reads_peers ? LinkKind::pcie : usual);
 }
 
-/// How the engine is deployed on `ranks` of a GPU.
+/// How the engine is deployed on `ranks` of a GPU. Ranks with layers of their own are stages.
 cards::Deployment deployment_on(const cards::GpuCard& gpu, std::uint32_t ranks, const CardChoices& choices) {
     const LinkKind link = link_among(gpu, ranks, choices);
+    const std::uint32_t stages = choices.parallel == Parallelism::layers ? ranks : choices.stages;
     if (ranks % choices.stages != 0)
         throw UsageError(fmt::format("{}x{}: {} GPUs cannot be divided into {} equal stages", gpu.name, ranks,
                                      ranks, choices.stages));
@@ -177,8 +188,8 @@ cards::Deployment deployment_on(const cards::GpuCard& gpu, std::uint32_t ranks, 
         .engine = choices.engine,
         .memory_bytes = gpu.reported_bytes,
         .memory_fraction = choices.memory_fraction.value_or(cards::default_memory_fraction(choices.engine)),
-        .tensor_parallel = ranks / choices.stages,
-        .pipeline_parallel = choices.stages,
+        .tensor_parallel = ranks / stages,
+        .pipeline_parallel = stages,
         .expert_parallel = choices.expert_ranks,
         .attention_data_parallel = choices.parallel == Parallelism::dep,
         .link =
@@ -187,13 +198,21 @@ cards::Deployment deployment_on(const cards::GpuCard& gpu, std::uint32_t ranks, 
         .block_tokens = kBlockTokens};
 }
 
+/// Whether GPUs hold the weights and a block. False also where they cannot divide the model.
+bool holds(const cards::ModelCard& model, const cards::Deployment& deployment) {
+    try {
+        return cards::fit_of(model, deployment).blocks > 0;
+    } catch (const UsageError&) {
+        return false;
+    }
+}
+
 /// The fewest GPUs, doubled from one, that hold the weights and a block; nothing up to 64.
 std::optional<std::uint32_t> fewest_gpus(const cards::ModelCard& model, const cards::GpuCard& gpu,
                                          const CardChoices& choices) {
     constexpr std::uint32_t kMost = 64;
-    for (std::uint32_t count = choices.stages;
-         count <= kMost && model.query_heads % (count / choices.stages) == 0; count *= 2)
-        if (cards::fit_of(model, deployment_on(gpu, count, choices)).blocks > 0) return count;
+    for (std::uint32_t count = choices.stages; count <= kMost; count *= 2)
+        if (holds(model, deployment_on(gpu, count, choices))) return count;
     return {};
 }
 
@@ -236,10 +255,13 @@ void fill_model(Profile& profile, const cards::ModelCard& model) {
 }
 
 /// The bytes that all ranks together read of the weights that every token uses. With attention data
-/// parallelism every rank reads all of them.
+/// parallelism every rank reads all of them, with tensor parallelism what cannot be divided.
 double dense_bytes_read(const cards::ModelCard& model, double ranks, Parallelism parallel) {
     const auto once = static_cast<double>(model.dense_streamed_bytes);
-    return parallel == Parallelism::dep ? once * ranks : once;
+    if (parallel == Parallelism::dep) return once * ranks;
+    if (parallel == Parallelism::layers) return once;
+    const double whole = cards::undivided_attention_share(model) * static_cast<double>(model.attention_bytes);
+    return once + (ranks - 1) * whole;
 }
 
 /// The experts' work of the busiest rank ÷ the mean, if the use of experts is normally distributed: the
@@ -252,13 +274,15 @@ double expert_imbalance(const cards::ModelCard& model, double ranks, const CardC
     return 1 + choices.reached.expert_skew * std::sqrt(ranks / experts) * maximum;
 }
 
-/// The bytes of 16-bit activations that one token moves in its routed experts: its row is copied for each
-/// expert, read, and written and read again before the outputs are added; between the products, twice the
-/// width is written and read.
-double routed_bytes_per_token(const cards::ModelCard& model) {
+/// The bytes of 16-bit activations that all ranks move for one token in its routed experts: its row is copied
+/// for each expert, read, and written and read again before the outputs are added; between the products,
+/// twice the width is written and read. `sharers` ranks have a part of each expert, and each moves the whole
+/// row.
+double routed_bytes_per_token(const cards::ModelCard& model, double sharers) {
     const auto rows = static_cast<double>(model.moe->layers * model.moe->active);
     constexpr double kActivationBytes = 2;
-    return rows * kActivationBytes * 4 * static_cast<double>(model.hidden + model.moe->expert_ffn);
+    return rows * kActivationBytes * 4 *
+           (sharers * static_cast<double>(model.hidden) + static_cast<double>(model.moe->expert_ffn));
 }
 
 /// The FLOP of decode attention on a latent cache for one pair of a token and a context token: scores over
@@ -281,8 +305,10 @@ void fill_arithmetic(Profile& profile, const cards::ModelCard& model, const card
     const CardEfficiencies& reached = choices.reached;
     const double head = cards::output_head_flops(model);
     const double routed = model.moe ? cards::routed_flops_per_token(model) : 0;
-    const double linear = linear_flops_per_s(model, gpu, reached, spec) * ranks;
-    const double body = cards::linear_flops_per_token(model) - head - routed;
+    const double linear = linear_flops_per_s(type_beside_experts(model), gpu, reached, spec) * ranks;
+    const double whole_again =
+        choices.parallel == Parallelism::tensor ? (ranks - 1) * cards::undivided_flops_per_token(model) : 0;
+    const double body = cards::linear_flops_per_token(model) - head - routed + whole_again;
     profile.linear_s_per_token = body / linear;
     if (reached.linear_vector > 0)
         profile.sequence_s +=
@@ -293,10 +319,12 @@ void fill_arithmetic(Profile& profile, const cards::ModelCard& model, const card
         ranks * attention_flops_per_s(model, gpu, reached.attention, reached.attention_narrow, spec);
     if (model.moe) {
         const double reach = choices.engine == cards::Engine::llamacpp ? kExpertsOfLlamacpp : 1;
+        const double experts = linear_flops_per_s(model.weight_dtype, gpu, reached, spec) * ranks;
+        const double sharers = choices.parallel == Parallelism::tensor ? ranks / choices.expert_ranks : 1;
         profile.expert_bytes_per_s = profile.weight_bytes_per_s * reached.expert_bandwidth * reach;
-        profile.routed_s_per_token =
-            routed / (linear * reached.experts * reach) +
-            routed_bytes_per_token(model) / (gpu.memory_bytes_per_s * ranks * reached.weight_bandwidth);
+        profile.routed_s_per_token = routed / (experts * reached.experts * reach) +
+                                     routed_bytes_per_token(model, sharers) /
+                                         (gpu.memory_bytes_per_s * ranks * reached.weight_bandwidth);
         profile.expert_tile = kExpertTile;
         profile.expert_imbalance = expert_imbalance(model, ranks, choices);
     }
@@ -342,7 +370,7 @@ void fill_launches(Profile& profile, const cards::ModelCard& model, const cards:
 
 void fill_speeds(Profile& profile, const cards::ModelCard& model, const cards::GpuCard& gpu,
                  const cards::Deployment& deployment, const CardChoices& choices, const std::string& spec) {
-    const std::uint32_t ranks = deployment.tensor_parallel;                      // of a stage
+    const std::uint32_t ranks = deployment.gpus() / choices.stages;              // of a stage
     const double at_once = choices.parallel == Parallelism::layers ? 1 : ranks;  // ranks that work together
     profile.weight_bytes = dense_bytes_read(model, ranks, choices.parallel);
     profile.weight_bytes_per_s = gpu.memory_bytes_per_s * at_once * choices.reached.weight_bandwidth;
@@ -373,9 +401,12 @@ std::int64_t blocks_of(const cards::Deployment& deployment, const cards::Fit& fi
 }
 
 /// The limits of a step. With attention data parallelism each rank has its own.
-void fill_engine(Profile& profile, const cards::Deployment& deployment, const CardChoices& choices) {
+void fill_engine(Profile& profile, const cards::Deployment& deployment, const cards::Fit& fit,
+                 const CardChoices& choices) {
     const std::uint64_t groups = choices.parallel == Parallelism::dep ? deployment.tensor_parallel : 1;
-    profile.max_num_seqs = static_cast<std::int64_t>(deployment.batch.sequences * groups);
+    const std::uint64_t sequences = choices.sequences.value_or(
+        cards::default_sequences(deployment, fit, static_cast<std::uint64_t>(profile.max_model_len)));
+    profile.max_num_seqs = static_cast<std::int64_t>(sequences * groups);
     profile.max_batched_tokens = static_cast<std::int64_t>(deployment.batch.tokens * groups * choices.stages);
     if (choices.engine != cards::Engine::trtllm) return;
     profile.admission = AdmissionRule::no_evict;
@@ -385,6 +416,7 @@ void fill_engine(Profile& profile, const cards::Deployment& deployment, const Ca
 struct NamedEfficiency {
     std::string_view name;
     double CardEfficiencies::*member;
+    bool is_time = false;
 };
 constexpr NamedEfficiency kEfficiencies[] = {
     {"weight_bandwidth", &CardEfficiencies::weight_bandwidth},
@@ -393,6 +425,7 @@ constexpr NamedEfficiency kEfficiencies[] = {
     {"linear_narrow", &CardEfficiencies::linear_narrow},
     {"linear_fp4", &CardEfficiencies::linear_fp4},
     {"linear_decoded", &CardEfficiencies::linear_decoded},
+    {"linear_expanded", &CardEfficiencies::linear_expanded},
     {"attention", &CardEfficiencies::attention},
     {"attention_narrow", &CardEfficiencies::attention_narrow},
     {"latent_attention", &CardEfficiencies::latent_attention},
@@ -403,18 +436,18 @@ constexpr NamedEfficiency kEfficiencies[] = {
     {"expert_skew", &CardEfficiencies::expert_skew},
     {"link_share", &CardEfficiencies::link_share},
     {"expert_bandwidth", &CardEfficiencies::expert_bandwidth},
-    {"step", &CardEfficiencies::step},
-    {"layer", &CardEfficiencies::layer},
-    {"prompt_layer", &CardEfficiencies::prompt_layer},
+    {"step", &CardEfficiencies::step, true},
+    {"layer", &CardEfficiencies::layer, true},
+    {"prompt_layer", &CardEfficiencies::prompt_layer, true},
     {"launches", &CardEfficiencies::launches},
-    {"request", &CardEfficiencies::request},
+    {"request", &CardEfficiencies::request, true},
 };
 
 void set_efficiency(CardEfficiencies& reached, std::string_view name, std::string_view value,
                     std::string_view spec) {
-    const double share = parse_number(value);
     for (const NamedEfficiency& known : kEfficiencies) {
         if (known.name != name) continue;
+        const double share = known.is_time ? seconds(parse_duration(value)) : parse_number(value);
         if (!(share > 0)) throw UsageError(fmt::format("{}: reach.{} must be above 0", spec, name));
         reached.*known.member = share;
         return;
@@ -484,7 +517,7 @@ Profile profile_on(const cards::ModelCard& model, const cards::GpuCard& gpu,
     profile.name = spec;
     fill_model(profile, model);
     fill_speeds(profile, model, gpu, deployment, choices, spec);
-    fill_engine(profile, deployment, choices);
+    fill_engine(profile, deployment, fit, choices);
     profile.block_tokens = kBlockTokens;
     profile.blocks = blocks_of(deployment, fit, choices);
     profile.jitter = kJitter;

@@ -24,6 +24,7 @@ struct CardEfficiencies {
     double linear_narrow = 0.59;     ///< matrix multiplications in 8 bits
     double linear_fp4 = 0.37;        ///< matrix multiplications in 4 bits (nvfp4)
     double linear_decoded = 0.2;     ///< blocks of integers (q4_0 and so on), decoded while multiplying
+    double linear_expanded = 0.42;   ///< weights expanded to 16 bits while multiplying, likewise
     double attention = 0.455;        ///< attention of prefill, as share of the bf16 figure
     double attention_narrow = 0.35;  ///< the same with an fp8 cache, as share of the fp8 figure
     double latent_attention = 0.5;   ///< attention of decodes on latent caches, likewise

@@ -84,6 +84,8 @@ TEST(CardProfile, TheEngineDecidesTheBatchTheMemoryAndTheAdmission) {
     EXPECT_EQ(vllm.max_num_seqs, 1024);
     EXPECT_EQ(trtllm.max_num_seqs, 2048);
     EXPECT_NE(vllm.blocks, trtllm.blocks);
+    EXPECT_EQ(profile_named("deepseek-v3/h200x8?engine=sglang").max_num_seqs, 2048);
+    EXPECT_EQ(profile_named("deepseek-v3/h200x8?engine=sglang&max_num_seqs=256").max_num_seqs, 256);
     EXPECT_EQ(profile_named("llama3-8b/l40s").max_num_seqs, 256) << "vLLM's default on smaller GPUs";
     EXPECT_EQ(profile_named("llama3-8b/l40s").max_batched_tokens, 2048);
     EXPECT_EQ(profile_named("llama3-8b/h200?engine=trtllm&admission=prompt").admission,
@@ -103,7 +105,11 @@ TEST(CardProfile, APcieCardIsSlowerThanNvlinkBetweenTwoRanks) {
 TEST(CardProfile, WithAttentionDataParallelismRanksReadDenseWeightsEachAndTheCacheOnce) {
     const Profile tensor = profile_named("deepseek-v3/b200x8/nvfp4/fp8");
     const Profile dep = profile_named("deepseek-v3/b200x8/nvfp4/fp8?parallel=dep");
-    EXPECT_DOUBLE_EQ(dep.weight_bytes, 8 * tensor.weight_bytes);
+    const auto model = cards::model_card("deepseek-v3", {.weight_dtype = "nvfp4", .kv_dtype = {}});
+    const auto dense = static_cast<double>(model.dense_streamed_bytes);
+    EXPECT_DOUBLE_EQ(dep.weight_bytes, 8 * dense);
+    EXPECT_GT(tensor.weight_bytes, 1.2 * dense) << "every rank reads the matrices before the latent cache";
+    EXPECT_LT(tensor.weight_bytes, 2 * dense);
     EXPECT_DOUBLE_EQ(dep.kv_bytes_per_s, 8 * tensor.kv_bytes_per_s)
         << "else every rank reads the whole cache";
     EXPECT_GT(dep.blocks, 4 * tensor.blocks);
@@ -120,6 +126,14 @@ TEST(CardProfile, RanksWithLayersWorkOneAfterTheOther) {
     EXPECT_EQ(four.weight_bytes_per_s, one.weight_bytes_per_s);
     EXPECT_EQ(four.linear_s_per_token, one.linear_s_per_token);
     EXPECT_GT(four.blocks, 3 * one.blocks);
+    EXPECT_EQ(refusal_of("llama-3.1-70b/rtx-3090x6/f16?engine=llamacpp&parallel=layers"), "accepted")
+        << "layers divide no heads, of which 6 ranks could not share 64";
+    EXPECT_GT(profile_named("deepseek-v3/rtx-3090x16/iq4_xs?engine=llamacpp&parallel=layers").blocks, 1000)
+        << "each rank has the latent cache of its own layers";
+    EXPECT_THAT(refusal_of("llama-3.1-70b/rtx-3090x2/f16?engine=llamacpp&parallel=layers"),
+                AllOf(HasSubstr("GiB of weights"), HasSubstr("take rtx-3090x8 or")));
+    EXPECT_THAT(refusal_of("llama-3.1-405b/rtx-3090x6/f16?engine=llamacpp&stages=6"),
+                AllOf(HasSubstr("leave no room"), Not(HasSubstr("--tp"))));
 }
 
 TEST(CardProfile, StagesReadTheirWeightsOneAfterTheOtherAndHandTokensOver) {
@@ -148,6 +162,12 @@ TEST(CardProfile, WholeExpertsAreNotEquallyBusy) {
     EXPECT_EQ(whole.communication_s, divided.communication_s) << "every rank has every token";
 }
 
+TEST(CardProfile, RanksThatShareExpertsMoveWholeRowsEach) {
+    const auto routed = [](const char* spec) { return profile_named(spec).routed_s_per_token; };
+    EXPECT_GT(routed("qwen3-30b-a3b/h100x4"), 1.2 * routed("qwen3-30b-a3b/h100x4?ep=4"));
+    EXPECT_EQ(routed("qwen3-30b-a3b/h100x4?engine=sglang&ep=4"), routed("qwen3-30b-a3b/h100x4?parallel=dep"));
+}
+
 TEST(CardProfile, StagesAndExpertsThatDoNotDivideAreRefused) {
     EXPECT_THAT(refusal_of("llama3-8b/h100x3?stages=2"), HasSubstr("3 GPUs cannot be divided into 2"));
     EXPECT_THAT(refusal_of("llama3-8b/h100x2?stages=0"), HasSubstr("stages must be from 1"));
@@ -156,8 +176,11 @@ TEST(CardProfile, StagesAndExpertsThatDoNotDivideAreRefused) {
 
 TEST(CardProfile, FormatsWithoutArithmeticOfTheirOwnAreExpandedTo16Bits) {
     const auto linear = [](const char* spec) { return profile_named(spec).linear_s_per_token; };
-    EXPECT_EQ(linear("llama3-8b/h100/nvfp4"), linear("llama3-8b/h100/bf16"));
-    EXPECT_EQ(linear("llama3-8b/h100/int4"), linear("llama3-8b/h100/bf16"));
+    const double expanded = linear("llama3-8b/h100/int4");
+    EXPECT_NEAR(expanded / linear("llama3-8b/h100/bf16"), .65 / .42, 1e-9);
+    EXPECT_EQ(linear("llama3-8b/h100/nvfp4"), expanded);
+    EXPECT_EQ(linear("llama3-8b/a100/fp8"), linear("llama3-8b/a100/int4")) << "an A100 has no units for fp8";
+    EXPECT_LT(linear("llama3-8b/a100/int4?reach.linear_expanded=.5"), linear("llama3-8b/a100/int4"));
     EXPECT_LT(linear("llama3-8b/h100/fp8"), linear("llama3-8b/h100/bf16"));
     EXPECT_LT(linear("llama3-8b/b200/nvfp4"), linear("llama3-8b/b200/fp8"));
     EXPECT_EQ(linear("llama3-8b/b200/mxfp4"), linear("llama3-8b/b200/fp8")) << "activations are in fp8";
@@ -302,6 +325,8 @@ TEST(CardProfile, LaunchesTakeATimePerLayerThatIsThatOfTheKindOfLayerAndOfTheEng
     EXPECT_DOUBLE_EQ(profile_named("deepseek-v3/h200x8").step_s, 1e-3 + 61 * 120e-6);
     EXPECT_DOUBLE_EQ(profile_named("llama3-8b/h100?reach.layer=1e-5&reach.step=1e-4").step_s,
                      1e-4 + 32 * 1e-5);
+    EXPECT_DOUBLE_EQ(profile_named("llama3-8b/h100?reach.step=.2ms").step_s,
+                     profile_named("llama3-8b/h100?reach.step=0.0002").step_s);
     const Profile sglang = profile_named("deepseek-v3/h200x8?engine=sglang");
     EXPECT_DOUBLE_EQ(sglang.prompt_step_s, 61 * 2e-3);
     EXPECT_DOUBLE_EQ(profile_named("deepseek-v3/h200x8?engine=trtllm").prompt_step_s, 61 * .1e-3);
@@ -349,6 +374,7 @@ TEST(CardProfile, RefusalsAreOneLineWithWhatIsKnown) {
     EXPECT_THAT(refusal_of("llama3-8b/h100?reach.luck=1"),
                 AllOf(HasSubstr("reach.luck"), HasSubstr("linear")));
     EXPECT_THAT(refusal_of("llama3-8b/h100?reach.linear=0"), HasSubstr("above 0"));
+    EXPECT_THAT(refusal_of("llama3-8b/h100?reach.step=2k"), HasSubstr("not a duration"));
     EXPECT_THAT(refusal_of("llama3-8b/h100?kv_memory=8"), HasSubstr("kv_memory \"8\""));
     EXPECT_THAT(refusal_of("nonesuch.json"), AllOf(HasSubstr("ideal"), HasSubstr("llama3-70b/h200x2/fp8")));
 }
