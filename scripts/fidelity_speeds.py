@@ -155,6 +155,10 @@ def load_of(row, replicas):
     if load == "closed loop":  # the clients of these rows open all slots at once, and the wave of prompts comes back each round
         streams = int(row["concurrency"])
         return [*lengths, "--concurrency", str(streams), "--ramp-up", "0s", "--num-prompts", row["num_prompts"] or str(max(10, 6 * streams))]
+    if load == "poisson":  # the column of the concurrency has the requests per second
+        most = re.search(r"at most (\d+) in flight", row["note"])
+        limit = ["--concurrency", most[1]] if most else []
+        return [*lengths, "--request-rate", row["concurrency"], *limit, "--num-prompts", row["num_prompts"]]
     requests = str(min(int(row["num_prompts"]), 12000))
     return [*lengths, "--concurrency", requests, "--num-prompts", requests]
 
