@@ -202,7 +202,8 @@ class Divisions(Case):
         self.succeeds(done)
         divided, whole = plan["cells"]
         self.assertEqual((divided["ep"], whole["ep"]), (1, 4))
-        self.assertLess(whole["speed"]["requests_per_s"], 1.02 * divided["speed"]["requests_per_s"])
+        ratio = whole["speed"]["requests_per_s"] / divided["speed"]["requests_per_s"]
+        self.assertTrue(.9 < ratio < 1.12, f"{ratio}: the busiest rank decides, and each moves the rows of its own experts only")
 
     def test_what_does_not_divide_is_refused_by_name(self):
         dense, experts = ["--model-card", "llama3-8b"], ["--model-card", "qwen3-30b-a3b"]
