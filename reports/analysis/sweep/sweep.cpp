@@ -63,11 +63,15 @@ std::uint64_t closed_loops_of(const RunResult& result) {
     return sum;
 }
 
-/// Returns whether an arrival of an open loop begins a conversation, and not a single request or the next
-/// turn of a user (the arrivals `users`).
-bool begins_conversations(const RunResult& result) {
+constexpr std::string_view kRequestsBegin = "req";
+
+/// Returns what an arrival of an open loop begins: a job of agents, a conversation, or a single request or
+/// the next turn of a user (the arrivals `users`).
+std::string_view begun_by_arrivals(const RunResult& result) {
     const auto arrivals = result.plan.find("arrivals");
-    return !result.turns.empty() && (arrivals == result.plan.end() || !arrivals->second.starts_with("users"));
+    if (arrivals != result.plan.end() && arrivals->second.starts_with("users")) return kRequestsBegin;
+    if (result.jobs) return "jobs";
+    return result.turns.empty() ? kRequestsBegin : "conv";
 }
 
 /// The rate as it was given, or with three digits if it has more than five characters.
@@ -83,10 +87,10 @@ bool load_is_unknown(const Provenance& provenance, const PlanEcho& plan) {
 }
 
 std::string label_of(std::optional<std::uint64_t> concurrency, std::optional<double> request_rate,
-                     std::uint64_t closed, bool conversations) {
+                     std::uint64_t closed, std::string_view unit) {
     if (request_rate) {
         return fmt::format("{}{} {}/s", closed > 0 ? fmt::format("c={} + ", closed) : "",
-                           rate_text(*request_rate), conversations ? "conv" : "req");
+                           rate_text(*request_rate), unit);
     }
     if (concurrency) return fmt::format("c={}", *concurrency);
     return "all at once";
@@ -118,15 +122,14 @@ std::string load_label_of(const RunResult& result) {
     if (load_is_unknown(result.provenance, result.plan)) return "load unknown";
     const auto arrivals = result.plan.find("arrivals");
     if (result.request_rate && arrivals != result.plan.end() && arrivals->second.starts_with("trace"))
-        return fmt::format("trace, {} {}/s", significant(*result.request_rate),
-                           begins_conversations(result) ? "conv" : "req");
+        return fmt::format("trace, {} {}/s", significant(*result.request_rate), begun_by_arrivals(result));
     return label_of(result.concurrency, result.request_rate, closed_loops_of(result),
-                    begins_conversations(result));
+                    begun_by_arrivals(result));
 }
 
 std::string load_label_of(const Begun& begun) {
     if (load_is_unknown(begun.provenance, begun.plan)) return "load unknown";
-    return label_of(begun.shape.concurrency, begun.shape.request_rate, 0, false);
+    return label_of(begun.shape.concurrency, begun.shape.request_rate, 0, kRequestsBegin);
 }
 
 double load_of(const RunResult& result) {

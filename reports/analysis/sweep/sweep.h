@@ -184,7 +184,8 @@ struct SweepFile {
 /// The failures by class, the most frequent first: "28 http_error, e.g. 503 Service Unavailable; 3 timeout".
 std::string failures_text(const Counts& counts);
 
-/// The load as text: "c=16" (requests in flight), "4 req/s", or "all at once" when neither was given.
+/// The load as text: "c=16" (requests or jobs at once), "4 req/s" ("conv/s" and "jobs/s" if an arrival begins
+/// a conversation or a job), or "all at once" when neither was given.
 std::string load_label_of(const RunResult& result);
 /// The same of a run that begins, whose classes and conversations are not known.
 std::string load_label_of(const Begun& begun);

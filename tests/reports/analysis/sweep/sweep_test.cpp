@@ -45,6 +45,10 @@ TEST(LoadLabel, TellsTheClosedLoopsOfALoadWithBothKinds) {
     EXPECT_EQ(load_label_of(result), "c=4 + 2 req/s");
     result.turns.resize(2);
     EXPECT_EQ(load_label_of(result), "c=4 + 2 conv/s");
+    result.jobs.emplace();
+    EXPECT_EQ(load_label_of(result), "c=4 + 2 jobs/s");
+    result.plan["arrivals"] = "trace";
+    EXPECT_EQ(load_label_of(result), "trace, 2.00 jobs/s");
     result.plan["arrivals"] = "users:n=20,rate=2";
     EXPECT_EQ(load_label_of(result), "c=4 + 2 req/s");
     result.request_rate.reset();
