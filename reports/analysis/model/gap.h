@@ -48,7 +48,7 @@ struct GapRun {
     /// part of the prompts is estimated from the limit's arithmetic.
     std::optional<double> prefill_s = {};
     std::string prefill_source = {};  ///< source of this time, in words
-    /// A clause about the cached part of the prompts of jobs, which is added to that source; may be empty.
+    /// A clause about the cached part of the prompts, which is added to that source; may be empty.
     std::string cached_part = {};
     std::optional<double> tokens_per_pass = {};  ///< tokens per pass, from the server's counts of drafts
     std::optional<double> drafts = {};           ///< draft tokens that were checked per pass
