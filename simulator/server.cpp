@@ -431,6 +431,7 @@ void Server::Loop::begin_exchange(Connection& connection, HttpRequest& request,
         exchange.affected = std::make_unique<Affected>();
         exchange.affected->injected = injected;
     }
+    exchange.truth.affinity = request.affinity;
     if (!options_.session_token.empty()) {
         // The token decides the engine.
         exchange.truth.session_token = std::move(request.session_token);

@@ -31,9 +31,10 @@ void append_entry(std::string& out, const TruthEntry& entry) {
         fmt::format_to(std::back_inserter(out), ",\"cached_tokens\":{}", *entry.cached_tokens);
     if (entry.reasoning_tokens > 0)
         fmt::format_to(std::back_inserter(out), ",\"reasoning_tokens\":{}", entry.reasoning_tokens);
-    for (const auto& [key, token] : {std::pair("session_token", &entry.session_token),
-                                     std::pair("set_session_token", &entry.set_session_token)})
-        if (!token->empty()) fmt::format_to(std::back_inserter(out), ",\"{}\":{}", key, json_string(*token));
+    for (const auto& [key, value] :
+         {std::pair("affinity", &entry.affinity), std::pair("session_token", &entry.session_token),
+          std::pair("set_session_token", &entry.set_session_token)})
+        if (!value->empty()) fmt::format_to(std::back_inserter(out), ",\"{}\":{}", key, json_string(*value));
     if (!entry.cut_by.empty()) fmt::format_to(std::back_inserter(out), ",\"cut_by\":\"{}\"", entry.cut_by);
     append_times(out, "due_ns", entry.due);
     append_times(out, "written_ns", entry.written);

@@ -22,6 +22,7 @@ struct TruthEntry {
     std::optional<std::int64_t> cached_tokens =
         {};                              ///< found in the prefix cache; absent means that there is none
     std::int64_t reasoning_tokens = 0;   ///< reasoning tokens among those of `tokens`; they come first
+    std::string affinity = {};           ///< value of the request's affinity header; empty means none
     std::string session_token = {};      ///< token that the request returned; empty means none
     std::string set_session_token = {};  ///< token in the head of the answer; empty means none
     /// Whether the HTTP message was written to its regular end, even if a fault cut the answer short; false

@@ -422,6 +422,7 @@ TEST(Server, AnEventBeyondSixteenMegabytesIsAWholeChunk) {
 TEST(Server, ASessionTokenIsSetReturnedLoggedAndHeldAgainstThoseThatWereSet) {
     ServerOptions options;
     options.session_token = "X-Session-Token";
+    options.affinity_header = "X-Session-Affinity";
     options.replicas = 3;
     const RunningServer server("ideal?ttft=1ms&itl=1ms", options);
     Client client(server.port());
@@ -438,7 +439,7 @@ TEST(Server, ASessionTokenIsSetReturnedLoggedAndHeldAgainstThoseThatWereSet) {
         token_in(asked("", R"({"messages":[{"role":"user","content":"x"}],"max_tokens":2})"));
     EXPECT_EQ(first.size(), 32U);
     EXPECT_NE(first, second) << "each session has a token of its own";
-    EXPECT_EQ(token_in(asked("x-session-token: " + first + "\r\n")), first);
+    EXPECT_EQ(token_in(asked("x-session-affinity: agent\r\nx-session-token: " + first + "\r\n")), first);
     for (const std::string wrong : {"1", "0123456789abcdef0123456789abcdef"}) {
         const Answer refused = asked("x-session-token: " + wrong + "\r\n");
         EXPECT_EQ(refused.status(), 400);
@@ -449,6 +450,8 @@ TEST(Server, ASessionTokenIsSetReturnedLoggedAndHeldAgainstThoseThatWereSet) {
     EXPECT_FALSE(log[0].contains("session_token"));
     EXPECT_EQ(log[0]["set_session_token"], first);
     EXPECT_EQ(log[2]["session_token"], first);
+    EXPECT_FALSE(log[0].contains("affinity"));
+    EXPECT_EQ(log[2]["affinity"], "agent") << "although the token decides the engine";
 }
 
 TEST(Server, APortInUseIsOneClearError) {
