@@ -68,6 +68,12 @@ def sent_by_job(directory):
     return dict(enumerate(by_first[first] for first in sorted(by_first)))
 
 
+def truth_of(address):
+    """Returns {id of the request: what the server's own log says of it}."""
+    with urllib.request.urlopen(address + "/sim/truth") as answer:
+        return {entry["id"]: entry for entry in json.load(answer)["requests"]}
+
+
 def most_at_once(spans):
     """Returns the largest number of spans of time that have one moment in common."""
     live = highest = 0
@@ -106,7 +112,21 @@ def late_wake_ups():
         thread.join()
 
 
-class Agents(Case):
+class SessionCase(Case):
+    def check_session_headers(self, records, truth, scope):
+        """Checks by the server's log that all requests of each agent ("conversation") or job ("job") have one value of the
+        session header, and that no two of them have the same."""
+        values = collections.defaultdict(set)
+        for record in records:
+            values[record.get(scope, record["index"])].add(truth[record["id"]].get("affinity"))
+        self.assertEqual({len(of) for of in values.values()}, {1})
+        different = set().union(*values.values())
+        self.assertNotIn(None, different)
+        self.assertEqual(len(different), len(values))
+        return len(values)
+
+
+class Agents(SessionCase):
     def rows_file(self, rows):
         path = self.directory / "jobs.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -141,13 +161,13 @@ class Agents(Case):
             ran = paretoken("run", address, "--dataset-path", self.rows_file(rows), "--concurrency", 8, "--workers", 2,
                             "--num-prompts", "all", "--out", out)
             self.measures(ran)
-            with urllib.request.urlopen(address + "/sim/truth") as answer:
-                truth = {entry["id"]: entry for entry in json.load(answer)["requests"]}
+            truth = truth_of(address)
         sent = sent_by_job(out)
         self.assertEqual(len(sent), 200)
         self.assertEqual(self.check_jobs(jobs, sent, lambda record: record["closed_s"], 1e-6), 0)
         self.check_waits(jobs, sent, truth, idle)
         self.assertLessEqual(most_live_jobs(sent), 8)
+        self.check_session_headers(request_lines(out), truth, "conversation")
 
     def check_waits(self, jobs, sent, truth, idle):
         """Checks by the server's clock that no turn came before its time, and that the record of each states by how much it came
@@ -284,22 +304,31 @@ class Agents(Case):
         self.assertEqual(len(fingerprints), 3)
 
     def test_no_turn_is_sent_after_the_run_was_cancelled(self):
-        rows = [{"job": "j", "conversation": "main", "tool_s": 0 if turn == 0 else 0.05, "output_tokens": 2,
-                 "messages": [{"role": "user", "content": f"turn {turn}"}]} for turn in range(400)]
+        rows = []
+        for job in range(8):
+            for step in range(100):
+                rows.append({"job": f"{job}", "conversation": "main", "id": f"m{step}", "prompt": "on", "output_tokens": 2,
+                             **({"after": [f"{helper}{step - 1}" for helper in "lr"]} if step else {})})
+                rows += [{"job": f"{job}", "conversation": helper, "id": f"{helper}{step}", "after": [f"m{step}"], "prompt": "help",
+                          "output_tokens": 2, "tool_s": 0.05} for helper in "lr"]
         out = self.directory / "run"
         with simulated_server("--profile", "llama3-8b-h100-fp8") as address:
-            run = subprocess.Popen([BINARY, "run", address, "--dataset-path", self.rows_file(rows), "--num-prompts", "1",
-                                    "--out", out], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   stdin=subprocess.DEVNULL, text=True)
-            wait_until(lambda: (out / "requests.jsonl").exists() and len(request_lines(out)) > 5, what="some turns")
+            run = subprocess.Popen([BINARY, "run", address, "--dataset-path", self.rows_file(rows), "--num-prompts", "all",
+                                    "--concurrency", "4", "--out", out], env=environment(), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+            wait_until(lambda: (out / "requests.jsonl").exists() and len(request_lines(out)) > 40, what="some turns")
             run.send_signal(signal.SIGINT)
             run.communicate(timeout=60)
-            with urllib.request.urlopen(address + "/sim/truth") as answer:
-                asked = len(json.load(answer)["requests"])
+            ended_ns = time.monotonic_ns()
             time.sleep(0.3)
-            with urllib.request.urlopen(address + "/sim/truth") as answer:
-                self.assertEqual(len(json.load(answer)["requests"]), asked)
-        self.assertLess(len(request_lines(out)), 400)
+            truth = truth_of(address)
+        records = request_lines(out)
+        self.assertLess(max(entry["received_ns"] for entry in truth.values()), ended_ns)
+        ids = {record["id"] for record in records}
+        self.assertLessEqual({name for name in truth if name.startswith("pt-")}, ids, "the run knows of every request")
+        self.assertLess(len(records), len(rows) / 4)
+        self.assertEqual({record["job"] for record in records}, {0, 300, 600, 900}, "no further job is begun in a free slot")
+        self.assertEqual((run_json(out)["jobs"]["ok"], run_json(out)["jobs"]["unfinished"]), (0, 4))
 
     def test_a_converted_file_has_the_same_jobs(self):
         rows, _ = jobs_with_one_root(30, 4)
@@ -341,7 +370,7 @@ class Recorder:
         return 200, "text/event-stream", text.encode()
 
 
-class Sessions(Case):
+class Sessions(SessionCase):
     ROWS = [{"job": "j", "conversation": "main", "id": "m", "prompt": "plan", "output_tokens": 2},
             {"job": "j", "conversation": "left", "id": "l", "after": ["m"], "prompt": "left", "output_tokens": 2},
             {"job": "j", "conversation": "main", "after": ["l"], "prompt": "conclude", "output_tokens": 2}]
@@ -392,6 +421,16 @@ class Sessions(Case):
         self.fails_clearly(paretoken("run", "sim:", "--virtual", "--session-token", "X=final"), 2, "--session-token", "=job")
         self.fails_clearly(paretoken("run", "sim:", "--virtual", "--session-token", "X"), 2, "--session-token", "single requests")
 
+    def test_the_ids_of_agents_and_jobs_are_those_of_their_scope_by_the_servers_own_log(self):
+        for option, scope, number in (("X-Session-Affinity", "conversation", 20 * 3), ("X-Session-Affinity=job", "job", 20)):
+            out = self.directory / scope
+            with simulated_server("--profile", "ideal") as address:
+                self.measures(paretoken("run", address, "--dataset", "agents:jobs=10,turns=4,fanout=2,subturns=2,tool=10ms", "--osl", 4,
+                                        "--concurrency", 5, "--num-prompts", 20, "--workers", 2, "--session-header", option,
+                                        "--host-noise", "accept", "--out", out))
+                truth = truth_of(address)
+            self.assertEqual(self.check_session_headers(request_lines(out), truth, scope), number, "each job is played twice")
+
     def tokens_by_session(self, out, truth, session):
         """Returns, for each session of a run, the tokens that its requests returned and the answers set, in order."""
         sessions = collections.defaultdict(list)
@@ -408,8 +447,7 @@ class Sessions(Case):
             with simulated_server("--profile", "llama3-8b-h100-fp8", "--replicas", 4, "--session-token", "x-session-token") as address:
                 self.measures(paretoken("run", address, *options, "--workers", 2, "--session-token", f"X-Session-Token={scope}",
                                         "--keep-answers", "--out", out))
-                with urllib.request.urlopen(address + "/sim/truth") as answer:
-                    truth = {entry["id"]: entry for entry in json.load(answer)["requests"]}
+                truth = truth_of(address)
             sessions = self.tokens_by_session(out, truth, scope)
             self.assertEqual(len(sessions), 20 * (3 if scope == "conversation" else 1))
             first_tokens = set()
@@ -727,70 +765,3 @@ class Formats(Case):
 
 if __name__ == "__main__":
     unittest.main()
-
-
-class CachesOfAgents(Case):
-    """What a KV cache keeps of the contexts of agents between their turns."""
-
-    PREFIX, FIRST, NEXT, ANSWER, TURNS, BLOCK = 64, 800, 400, 4, 5, 16
-    DATASET = f"agents:jobs=60,turns={TURNS},fanout=0,prefix={PREFIX},first={FIRST},next={NEXT},tool=20ms"
-
-    def prompt(self, turn):
-        """Returns the tokens of the prompt of a turn."""
-        return self.PREFIX + self.FIRST + turn * (self.ANSWER + self.NEXT)
-
-    def cached_share(self, url, *options):
-        """Returns the cached tokens of the prompts ÷ all of their tokens, of a run of 60 jobs."""
-        out = self.directory / f"run{len(list(self.directory.iterdir()))}"
-        self.measures(paretoken("run", url, "--dataset", self.DATASET, "--osl", str(self.ANSWER), "--num-prompts", "60",
-                                "--ramp-up", "0s", *options, "--out", str(out)))
-        records = request_lines(out)
-        self.assertEqual(len(records), 300)
-        return sum(record["cached_prompt_tokens"] for record in records) / sum(record["prompt_tokens"] for record in records)
-
-    def best_share(self):
-        """Returns the share if each turn finds the whole prompt of the one before it, in whole blocks."""
-        found = [self.PREFIX] + [self.prompt(turn) // self.BLOCK * self.BLOCK for turn in range(self.TURNS - 1)]
-        return sum(found) / sum(map(self.prompt, range(self.TURNS)))
-
-    def test_the_cached_share_falls_where_the_contexts_of_live_jobs_no_longer_fit(self):
-        contexts_that_fit = 6
-        blocks = contexts_that_fit * (self.prompt(self.TURNS - 1) + self.ANSWER) // self.BLOCK
-        profile = f"sim:llama3-8b-h100-fp8?blocks={blocks}"
-        few = self.cached_share(profile, "--virtual", "--concurrency", "3")
-        many = self.cached_share(profile, "--virtual", "--concurrency", "20")
-        self.assertAlmostEqual(few, self.best_share(), delta=0.03)
-        self.assertLess(many, 0.2)
-        # The host's memory has room for all of them.
-        kept = self.cached_share(profile + "&kv_offload_bytes=1e12", "--virtual", "--concurrency", "20")
-        self.assertAlmostEqual(kept, self.best_share(), delta=0.03)
-
-    def test_the_copy_from_the_hosts_memory_takes_its_time(self):
-        def first_tokens(rate):
-            out = self.directory / f"rate{rate}"
-            profile = f"sim:llama3-8b-h100-fp8?blocks=500&kv_offload_bytes=1e12&kv_offload_bytes_per_s={rate}"
-            self.measures(paretoken("run", profile, "--virtual", "--dataset", self.DATASET, "--osl", str(self.ANSWER),
-                                    "--num-prompts", "60", "--concurrency", "20", "--out", str(out)))
-            return run_json(out)["metrics"]["ttft_s"]["mean"]
-
-        self.assertGreater(first_tokens("1e9"), 2 * first_tokens("100e9"))
-
-    def test_requests_of_one_agent_find_their_context_on_several_engines_only_with_the_right_header(self):
-        engines = 5
-        # Without the header, a turn finds what the latest turn on the same engine left: that of `back` turns before with the
-        # probability (1 - 1/5)^(back - 1) / 5, or else only the prefix of all jobs.
-        cached = 0
-        for turn in range(self.TURNS):
-            for back in range(1, turn + 1):
-                at = (1 - 1 / engines) ** (back - 1) / engines
-                cached += at * (self.prompt(turn - back) // self.BLOCK * self.BLOCK)
-            cached += (1 - 1 / engines) ** turn * self.PREFIX
-        without = cached / sum(map(self.prompt, range(self.TURNS)))
-        options = ("--concurrency", "13")
-        profile = ("--profile", "llama3-8b-h100-fp8", "--seed", "1")
-        with simulated_server(*profile, "--replicas", str(engines)) as url:
-            self.assertAlmostEqual(self.cached_share(url, *options), self.best_share(), delta=0.05)
-        with simulated_server(*profile, "--replicas", str(engines)) as url:
-            self.assertAlmostEqual(self.cached_share(url, *options, "--session-header", "none"), without, delta=0.05)
-        with simulated_server(*profile, "--replicas", str(engines), "--affinity-header", "X-Other") as url:
-            self.assertAlmostEqual(self.cached_share(url, *options), without, delta=0.05)
