@@ -235,7 +235,7 @@ void Dispatcher::finished(const RequestKey& request, TimePoint slot_free, bool f
         failed ? kFirstRest * (1 << std::min(failures_in_a_row_ - 1, kMostDoublings)) : Duration{};
     const bool closed = schedule_.at_once();
     const Duration thinking = closed || !ended.follow_ups.empty() ? thinking_after(request) : Duration{};
-    for (const FollowUp& turn : ended.follow_ups) follow(turn, slot_free + rest + thinking);
+    for (const FollowUp& turn : ended.follow_ups) follow(turn, slot_free + turn.behind + rest + thinking);
     if (pacing_.idle_job_cap && ended.idle_job)
         shorten_idle_time_of({*ended.idle_job, request.warmup}, slot_free);
     if (closed && !ended.job_is_over) return;

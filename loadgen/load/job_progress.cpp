@@ -1,6 +1,7 @@
 #include "loadgen/load/job_progress.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace paretoken::loadgen {
@@ -11,6 +12,7 @@ JobProgress::JobProgress(std::shared_ptr<const datasets::JobGraph> graph)
     : graph_(std::move(graph)),
       waiting_(graph_->turns.size()),
       states_(graph_->turns.size(), State::waiting),
+      latest_end_(graph_->turns.size(), TimePoint::min()),
       has_cause_(graph_->turns.size(), false),
       is_lost_(graph_->turns.size(), false),
       left_(graph_->turns.size()) {
@@ -29,9 +31,9 @@ std::vector<std::uint32_t> JobProgress::with_the_first() const {
     return others;
 }
 
-std::vector<std::uint32_t> JobProgress::ended(std::uint32_t turn, bool ok) {
+std::vector<std::uint32_t> JobProgress::ended(std::uint32_t turn, bool ok, TimePoint at) {
     if (states_.at(turn) != State::released) return {};
-    leave(turn, ok);
+    leave(turn, ok, at);
     std::ranges::sort(freed_);
     return std::exchange(freed_, {});
 }
@@ -44,19 +46,20 @@ bool JobProgress::is_lost_by(std::uint32_t turn, std::uint32_t lost) const {
 
 /// Takes a turn out, with all turns that are skipped because of it. It has no recursion, because a
 /// conversation may have many turns.
-void JobProgress::leave(std::uint32_t turn, bool ok) {
-    std::vector<std::pair<std::uint32_t, bool>> leaving{{turn, ok}};
+void JobProgress::leave(std::uint32_t turn, bool ok, TimePoint at) {
+    std::vector<std::tuple<std::uint32_t, bool, TimePoint>> leaving{{turn, ok, at}};
     while (!leaving.empty()) {
-        const auto [gone, well] = leaving.back();
+        const auto [gone, well, end] = leaving.back();
         leaving.pop_back();
         states_[gone] = well ? State::ended : State::lost;
         --left_;
         for (const std::uint32_t next : waiting_[gone]) {
+            latest_end_[next] = std::max(latest_end_[next], end);
             if (well) has_cause_[next] = true;
             if (!well && is_lost_by(next, gone)) is_lost_[next] = true;
             if (--unended_[next] > 0) continue;
             if (is_lost_[next] || !has_cause_[next]) {
-                leaving.emplace_back(next, false);
+                leaving.emplace_back(next, false, latest_end_[next]);
             } else {
                 states_[next] = State::released;
                 freed_.push_back(next);

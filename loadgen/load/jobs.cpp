@@ -156,8 +156,10 @@ Ended Jobs::ended(RequestRecord& record, bool takes_answer) {
             open.kept.erase(kept);
     }
     Ended ended;
-    for (const std::uint32_t next : open.progress.ended(turn, ok))
+    for (const std::uint32_t next : open.progress.ended(turn, ok, record.closed)) {
         ended.follow_ups.push_back(follow_up(open, next));
+        ended.follow_ups.back().behind = open.progress.latest_end_before(next) - record.closed;
+    }
     ended.job_is_over = open.progress.is_over();
     if (open.in_flight == 0) ended.idle_job = opening;
     if (ended.job_is_over) open_.erase(found);

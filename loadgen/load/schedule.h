@@ -32,8 +32,9 @@ std::string request_id(const std::string& prefix, std::uint64_t index, bool warm
 /// A turn of a job that may start, and its pause from that moment on.
 struct FollowUp {
     Planned planned;
-    Duration delay{};  ///< may be negative if `tool` is longer: turns that start with their job
-    Duration tool{};   ///< time that tools take, in addition to `delay`
+    Duration delay{};   ///< may be negative if `tool` is longer: turns that start with their job
+    Duration tool{};    ///< time that tools take, in addition to `delay`
+    Duration behind{};  ///< time from the end that was reported last to the latest end that it waits for
 };
 
 struct Ended {

@@ -42,6 +42,23 @@ TEST(JobProgress, AJoinIsReleasedOnceByTheLastOfThoseItWaitsFor) {
     EXPECT_TRUE(job.is_over());
 }
 
+TEST(JobProgress, AJoinIsDueAfterTheLatestEndInWhateverOrderEndsAreReported) {
+    const auto at = [](int s) { return TimePoint(std::chrono::seconds(s)); };
+    JobProgress job = progress_of(two_helpers());
+    job.ended(0, true, at(1));
+    job.ended(1, true, at(2));
+    job.ended(3, true, at(9));
+    EXPECT_THAT(job.ended(2, false, at(5)), ElementsAre(4U));
+    EXPECT_EQ(job.latest_end_before(4), at(9));
+    JobProgress skipped = progress_of({{{.agent = 0},
+                                        {.agent = 1},
+                                        {.agent = 0, .number = 1, .after = {0}, .history = 0},
+                                        {.agent = 2, .after = {1, 2}}}});
+    skipped.ended(0, false, at(7));
+    EXPECT_THAT(skipped.ended(1, true, at(3)), ElementsAre(3U));
+    EXPECT_EQ(skipped.latest_end_before(3), at(7)) << "that of the turn because of which one was skipped";
+}
+
 TEST(JobProgress, AHelperThatFailsReleasesTheJoin) {
     JobProgress job = progress_of(two_helpers());
     job.ended(0, true);
