@@ -1,17 +1,19 @@
-// Jobs of agents in virtual time: order, joins, pauses and slots, with failures and cancellations.
+// Jobs of agents: order, joins, pauses and slots, with failures, refusals and cancellations. They are in
+// virtual time, and over sockets where a server refuses requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
-#include "loadgen/interruption.h"
 #include "loadgen/progress.h"
 #include "loadgen/virtual.h"
 #include "tests/support/arrivals.h"
 #include "tests/support/kept_records.h"
 #include "tests/support/loads.h"
 #include "tests/support/random_jobs.h"
+#include "tests/support/simulated_load.h"
 
 namespace paretoken::loadgen {
 namespace {
@@ -23,11 +25,14 @@ using paretoken::testing::kept_outcome;
 using paretoken::testing::KeptOutcome;
 using paretoken::testing::only;
 using std::chrono::milliseconds;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr std::uint64_t kJobs = 200;
 
 /// Random jobs, whose turns say which turn they are and what they continue.
-class RandomJobs final : public datasets::Dataset {
+class RandomJobs : public datasets::Dataset {
   public:
     bool has_conversations() const override { return true; }
     bool has_jobs() const override { return true; }
@@ -62,12 +67,33 @@ class RandomJobs final : public datasets::Dataset {
     }
 };
 
+/// Random jobs, and between them jobs whose main agent starts four helpers twice and waits for all of them.
+class JobsWithHelpers final : public RandomJobs {
+  public:
+    std::shared_ptr<const JobGraph> job(std::uint64_t index) const override {
+        if (index % 2 == 0) return RandomJobs::job(index);
+        std::vector<datasets::StatedTurn> turns(11);
+        for (std::uint32_t turn = 0; turn < turns.size(); ++turn) {
+            turns[turn].agent = turn % 5;  // 0 is the main agent
+            const std::uint32_t latest = turn / 5 * 5;
+            if (turn != latest)
+                turns[turn].after = {latest};
+            else if (turn > 0)
+                turns[turn].after = {turn - 4, turn - 3, turn - 2, turn - 1};
+            turns[turn].delay = milliseconds(turn % 3 * 10);
+            turns[turn].whole_prompt = false;
+        }
+        return std::make_shared<const JobGraph>(
+            datasets::ordered_job(turns, [](std::uint32_t, const std::string&) {}).graph);
+    }
+};
+
 KeptOutcome outcome_of(const LoadOptions& load, const datasets::Dataset& dataset,
-                       const Interruption& interruption = {}) {
+                       std::string_view profile = "llama3-8b-h100-fp8") {
     Progress progress;
     return kept_outcome([&](RecordSink& sink) {
-        return make_virtual_load(from(load, dataset), {.profile = sim::profile_named("llama3-8b-h100-fp8")},
-                                 sink, progress, interruption);
+        return make_virtual_load(from(load, dataset), {.profile = sim::profile_named(profile)}, sink,
+                                 progress, {});
     });
 }
 
@@ -80,17 +106,22 @@ LoadOptions jobs_at_once(std::uint64_t concurrency) {
 }
 
 /// Returns the records of each job by the number of their turn.
-std::map<std::uint64_t, std::map<std::uint32_t, RequestRecord>> by_job(const KeptOutcome& outcome) {
+std::map<std::uint64_t, std::map<std::uint32_t, RequestRecord>> by_job(
+    const std::vector<RequestRecord>& records) {
     std::map<std::uint64_t, std::map<std::uint32_t, RequestRecord>> jobs;
-    for (const RequestRecord& record : outcome.records) {
+    for (const RequestRecord& record : records) {
         const auto turn = static_cast<std::uint32_t>(record.index - record.job->first);
         EXPECT_TRUE(jobs[record.job->first].emplace(turn, record).second) << "a turn is sent once";
     }
     return jobs;
 }
 
-/// Checks the turns that were sent, and when, against the graph and what became of the turns before.
-void check_job(const JobGraph& graph, const std::map<std::uint32_t, RequestRecord>& sent) {
+constexpr Duration kMostRest = milliseconds(1280);  // after failures in a row
+
+/// Checks the turns that were sent, and when, against the graph and what became of the turns before. A turn
+/// may be later than it was released by up to `rest`.
+void check_job(const JobGraph& graph, const std::map<std::uint32_t, RequestRecord>& sent,
+               Duration rest = {}) {
     std::vector<TimePoint> over(graph.turns.size());  // when each turn had ended or was skipped
     for (std::uint32_t turn = 0; turn < graph.turns.size(); ++turn) {
         const JobTurn& of = graph.turns[turn];
@@ -107,7 +138,8 @@ void check_job(const JobGraph& graph, const std::map<std::uint32_t, RequestRecor
         over[turn] = record != sent.end() ? record->second.closed : released;
         EXPECT_EQ(record != sent.end(), possible && !lost);
         if (record == sent.end() || turn == 0) continue;
-        EXPECT_EQ(record->second.scheduled, released + of.delay + of.tool);
+        EXPECT_GE(record->second.scheduled, released + of.delay + of.tool);
+        EXPECT_LE(record->second.scheduled, released + of.delay + of.tool + rest);
         EXPECT_EQ(record->second.turn->number, of.number);
         EXPECT_EQ(record->second.job->background, of.background);
     }
@@ -132,7 +164,7 @@ std::size_t most_live(const std::map<std::uint64_t, std::map<std::uint32_t, Requ
 TEST(VirtualJobs, EveryTurnStartsWhenThoseItWaitsForHaveEndedAndItsPausesAreOver) {
     const RandomJobs dataset;
     const auto outcome = outcome_of(jobs_at_once(7), dataset);
-    const auto jobs = by_job(outcome);
+    const auto jobs = by_job(outcome.records);
     EXPECT_EQ(jobs.size(), kJobs);
     std::uint64_t first = 0;
     for (std::uint64_t i = 0; i < kJobs; ++i) {
@@ -149,7 +181,7 @@ TEST(VirtualJobs, JobsEndWhateverTurnsAreGivenUp) {
     const RandomJobs dataset;
     LoadOptions load = jobs_at_once(5);
     only(load).pacing.hang_up = parse_hang_up("p=.2,after=30ms");
-    const auto jobs = by_job(outcome_of(load, dataset));
+    const auto jobs = by_job(outcome_of(load, dataset).records);
     EXPECT_EQ(jobs.size(), kJobs) << "no job holds its slot for ever";
     std::size_t given_up = 0;
     std::uint64_t first = 0;
@@ -163,12 +195,75 @@ TEST(VirtualJobs, JobsEndWhateverTurnsAreGivenUp) {
     EXPECT_LE(most_live(jobs), 5U);
 }
 
+TEST(VirtualJobs, AContextThatIsTooLongEndsItsAgentAndNotTheJob) {
+    const RandomJobs dataset;
+    const auto outcome = outcome_of(jobs_at_once(5), dataset, "llama3-8b-h100-fp8?max_model_len=120");
+    const auto jobs = by_job(outcome.records);
+    EXPECT_EQ(jobs.size(), kJobs);
+    std::uint64_t first = 0;
+    std::size_t jobs_that_went_on = 0;
+    for (std::uint64_t i = 0; i < kJobs; ++i) {
+        const auto graph = dataset.job(i);
+        check_job(*graph, jobs.at(first), kMostRest);
+        const auto refused =
+            std::ranges::find(jobs.at(first), 400, [](const auto& sent) { return sent.second.http_status; });
+        jobs_that_went_on +=
+            refused != jobs.at(first).end() && jobs.at(first).rbegin()->first > refused->first;
+        first += graph->turns.size();
+    }
+    EXPECT_GT(jobs_that_went_on, 5U);
+    for (const RequestRecord& record : outcome.records)
+        EXPECT_THAT(record.error, AnyOf(IsEmpty(), HasSubstr("exceed the context of 120")));
+}
+
+/// Returns how many turns were sent after all that they wait for, of which one was refused with `status`.
+std::size_t joins_behind(int status, const JobGraph& graph,
+                         const std::map<std::uint32_t, RequestRecord>& sent) {
+    return static_cast<std::size_t>(std::ranges::count_if(sent, [&](const auto& turn) {
+        return std::ranges::any_of(graph.turns[turn.first].after, [&](std::uint32_t other) {
+            return sent.contains(other) && sent.at(other).http_status == status;
+        });
+    }));
+}
+
+TEST(JobsOverSockets, AJoinIsReleasedOnceWhenAnAgentBeforeItIsRefusedOrFails) {
+    const JobsWithHelpers dataset;
+    paretoken::testing::SimulatedLoad load{.requests = 40, .concurrency = 40, .dataset = &dataset};
+    for (const char* const fault : {"http-429:p=.1", "http-503:p=.1", "reset:p=.1,after=2tok"})
+        load.server.faults.push_back(sim::parse_fault(sim::FaultKind::fault, fault));
+    load.server.affinity_header = "X-Session-Affinity";
+    const auto outcome = paretoken::testing::outcome_of(load);
+    const auto jobs = by_job(outcome.records);
+    ASSERT_EQ(jobs.size(), 40U) << "no job holds its slot for ever";
+    std::map<int, std::size_t> joins;
+    for (std::uint64_t i = 0, first = 0; i < 40; ++i) {
+        const auto graph = dataset.job(i);
+        check_job(*graph, jobs.at(first), kMostRest);
+        for (const int status : {429, 503}) joins[status] += joins_behind(status, *graph, jobs.at(first));
+        first += graph->turns.size();
+    }
+    EXPECT_GT(joins[429], 2U);
+    EXPECT_GT(joins[503], 2U);
+    // By the server's log, all turns of an agent have one id, and no two agents have the same.
+    std::map<std::uint64_t, std::set<std::string>> ids;
+    std::set<std::string> different;
+    for (const RequestRecord& record : outcome.records)
+        if (const auto entry = outcome.truth.find(record.id); entry != outcome.truth.end())
+            ids[record.turn ? record.turn->conversation : record.index].insert(entry->second.at("affinity"));
+    for (const auto& [agent, own] : ids) {
+        EXPECT_EQ(own.size(), 1U) << agent;
+        different.insert(own.begin(), own.end());
+    }
+    EXPECT_GT(ids.size(), 40U);
+    EXPECT_EQ(different.size(), ids.size());
+}
+
 TEST(VirtualJobs, AnOpenLoopBeginsJobsAtTheirTimesAndHoldsNoSlot) {
     const RandomJobs dataset;
     LoadOptions load;
     only(load).arrivals = parse_arrivals("constant:rate=2");
     only(load).limits.requests = 40;
-    const auto jobs = by_job(outcome_of(load, dataset));
+    const auto jobs = by_job(outcome_of(load, dataset).records);
     ASSERT_EQ(jobs.size(), 40U);
     std::uint64_t i = 0;
     for (const auto& [first, sent] : jobs) {

@@ -27,6 +27,9 @@ struct SimulatedLoad {
     std::uint64_t concurrency = 3;
     int isl = 16;
     int osl = 8;
+    /// The dataset, whose agents are named in the header X-Session-Affinity; null: prompts of `isl` tokens.
+    /// It must outlive the load.
+    const datasets::Dataset* dataset = nullptr;
 };
 
 struct SimulatedOutcome {
@@ -42,6 +45,7 @@ inline loadgen::LoadOptions load_options(const SimulatedLoad& wanted, const std:
     load.worker.client.body = wanted.body;
     load.worker.client.body.ignore_eos = true;
     load.worker.id_prefix = "f-";
+    if (wanted.dataset != nullptr) load.worker.session_headers = {{"X-Session-Affinity"}};
     return load;
 }
 
@@ -56,14 +60,16 @@ inline SimulatedOutcome outcome_of(const SimulatedLoad& wanted) {
     const http::Url url = http::parse_url(server.url());
     loadgen::LoadOptions load = load_options(wanted, server.url());
     if (load.worker.client.body.model.empty()) load.worker.client.body.model = options.profile.model;
-    const auto dataset = datasets::make_dataset(
+    const auto synthetic = datasets::make_dataset(
         {.spec = {.name = "synthetic",
                   .fields = {{"isl", std::to_string(wanted.isl)}, {"osl", std::to_string(wanted.osl)}}}});
     loadgen::Progress progress;
     SimulatedOutcome outcome;
-    outcome.records = kept_outcome([&](RecordSink& sink) {
-                          return loadgen::make_load(from(load, *dataset), sink, progress, {});
-                      }).records;
+    outcome.records =
+        kept_outcome([&](RecordSink& sink) {
+            return loadgen::make_load(from(load, wanted.dataset != nullptr ? *wanted.dataset : *synthetic),
+                                      sink, progress, {});
+        }).records;
     http::Fetcher fetcher(url, load.worker.targets.front().address, nullptr, {});
     const auto truth = nlohmann::json::parse(fetcher.get("/sim/truth", std::chrono::seconds(10)).body);
     for (const auto& entry : truth["requests"]) outcome.truth[entry["id"]] = entry;
