@@ -150,7 +150,8 @@ constexpr std::array kPaceRows = {
     PlanField{.name = "request_rate",
               .kind = load,
               .levels = true,
-              .help = "Requests per second (open loop, Poisson arrivals); inf starts all requests at once",
+              .help = "Requests per second (open loop, Poisson arrivals), or conversations or jobs if the "
+                      "dataset has them; inf starts all requests at once",
               .value = typed(text, with_set(member<&RequestClass::request_rate>, set_request_rate))},
     PlanField{.name = "arrivals",
               .kind = load,
