@@ -441,7 +441,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kSameThi
     {"user-defined", "custom"},
 }};
 
-/// Returns what has all of the words, or else words that mean the same, or else the first word that is found.
+/// Returns what has all of the words, or else words that mean the same, or else the last word that is found.
 std::string mentions_of(const CLI::App& app, Wanted wanted, std::size_t width) {
     const auto search = [&](const std::vector<std::string>& words) {
         std::string text = mentions(app, {.words = words}, width);
@@ -453,9 +453,9 @@ std::string mentions_of(const CLI::App& app, Wanted wanted, std::size_t width) {
             if (word == asked) word = known;
     if (std::string text = search(wanted.words); !text.empty()) return text;
     if (wanted.words.size() == 1) return {};
-    for (const std::string& word : wanted.words)
-        if (const std::string text = search({word}); !text.empty())
-            return fmt::format("Nothing has all of the words. About '{}':\n{}", word, text);
+    for (auto word = wanted.words.rbegin(); word != wanted.words.rend(); ++word)
+        if (const std::string text = search({*word}); !text.empty())
+            return fmt::format("Nothing has all of the words. About '{}':\n{}", *word, text);
     return {};
 }
 

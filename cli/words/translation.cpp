@@ -432,7 +432,8 @@ class Reading {
                 return;
             case Treatment::absent:
                 // A file has another name than 8; "-c 8" is what wrk and others call the concurrency.
-                if (name == "-c" && texts.size() == 1 && is_whole_number(texts.front())) {
+                if (name == "-c" && option.about.ends_with("files") && texts.size() == 1 &&
+                    is_whole_number(texts.front())) {
                     out_.unknown.push_back("-c (did you mean --concurrency?)");
                     return;
                 }

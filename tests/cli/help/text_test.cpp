@@ -119,7 +119,8 @@ TEST_F(Help, FindsWhatHasEachOfSeveralWords) {
     EXPECT_THAT(mentions({"TTFT", "TPOT"}), HasSubstr("--search slo"));
     EXPECT_THAT(mentions({"run", "header"}), HasSubstr("  -H, --header TEXT (run)\n"));
     EXPECT_THAT(mentions({"save", "json"}), HasSubstr("--json > result.json"));
-    EXPECT_EQ(mentions({"header", "xyzzy"}), "");
+    EXPECT_THAT(mentions({"header", "xyzzy"}), HasSubstr("About 'header'"));
+    EXPECT_EQ(mentions({"xyzzy", "plugh"}), "");
 }
 
 TEST_F(Help, TakesABeginningOfAWordOnlyIfNothingHasTheWholeWord) {
