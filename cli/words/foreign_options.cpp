@@ -587,6 +587,7 @@ constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"hf_split", "`--dataset-path`"},
     {"rounds", "`--num-prompts`"},
     {"exact_lengths", "`--ignore-eos`"},
+    {"reuse", "`--no-keepalive`"},
     {"metrics", "`--goodput`"},
     {"api_backend", "`--endpoint-type`"},
     {"llm_api", "`--endpoint-type`"},
