@@ -40,9 +40,10 @@ list(FILTER cold EXCLUDE REGEX "/core/run/union\\.cpp$")  # it looks at every re
 foreach(file cli/main core/bytes core/evidence/steadiness core/evidence/unpaired core/formats core/nearest core/record/reported
              core/result/alerts core/result/slo core/result/validity core/spec loadgen/advice loadgen/http/address
              loadgen/http/certificate_store loadgen/http/fetch loadgen/http/message loadgen/http/tls loadgen/http/url
-             loadgen/load/arrival loadgen/load/limits loadgen/load/mix loadgen/load/schedule loadgen/load/stop_monitor
-             loadgen/protocol/model_list loadgen/protocol/tokenize loadgen/route loadgen/run simulator/faults
-             simulator/tls)
+             loadgen/load/arrival loadgen/load/jobs loadgen/load/limits loadgen/load/mix loadgen/load/schedule
+             loadgen/load/stop_monitor loadgen/protocol/body loadgen/protocol/model_list loadgen/protocol/tokenize
+             loadgen/route loadgen/run simulator/faults simulator/gzip simulator/listener simulator/session_token
+             simulator/tls simulator/truth)
     list(APPEND cold ${CMAKE_SOURCE_DIR}/${file}.cpp)
 endforeach()
 set_source_files_properties(${cold} PROPERTIES COMPILE_OPTIONS -Os SKIP_PRECOMPILE_HEADERS ON)
