@@ -15,9 +15,9 @@ constexpr double kTokensOfPrice = 1e6;  // number of tokens that a price is for
 std::vector<double> costs_at(const SplitPrices& prices, const std::vector<JobTokens>& jobs) {
     std::vector<double> costs;
     for (const JobTokens& of : jobs)
-        costs.push_back((of.fresh * prices.fresh + of.cached.value_or(0) * prices.cached +
-                         of.output * prices.output) /
-                        kTokensOfPrice);
+        costs.push_back(
+            (of.fresh * prices.fresh + of.cached.value_or(0) * prices.cached + of.output * prices.output) /
+            kTokensOfPrice);
     return costs;
 }
 
