@@ -26,6 +26,7 @@
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
 #include "core/spec.h"
+#include "core/text/model_name.h"
 #include "experiments/first_look/first_look.h"
 #include "experiments/first_look/local_servers.h"
 #include "experiments/server/launch.h"
@@ -34,7 +35,6 @@
 #include "experiments/sweep/sweep.h"
 #include "loadgen/probe/endpoint.h"
 #include "reports/analysis/micro/micro_results.h"
-#include "reports/analysis/model/labels.h"
 #include "reports/files/file_io.h"
 #include "reports/files/output_directory.h"
 #include "reports/files/run_directory.h"
@@ -246,7 +246,7 @@ void look(const TryOptions& options, experiments::FirstLookPlan plan, const expe
     reports::FirstLook found = experiments::first_look(
         *target, plan, directory, {this_invocation(), watcher, {interrupt.token(), interrupt.cut_off()}});
     found.server = server_text(*target);
-    found.model = reports::shown_model(facts.body.model);
+    found.model = shown_model(facts.body.model);
     Memory memory = memory_of(*target, served, found.depths.front(), micro);
     found.memory = std::move(memory.bound);
     found.no_memory = std::move(memory.why_not);

@@ -30,7 +30,6 @@
 #include "loadgen/power/dcgm.h"
 #include "loadgen/power/sampler.h"
 #include "loadgen/probe/probe.h"
-#include "loadgen/progress.h"
 #include "loadgen/run.h"
 #include "loadgen/scrape/scraper.h"
 

@@ -10,6 +10,7 @@
 #include "core/text/number_text.h"
 #include "core/text/printable.h"
 #include "loadgen/advice.h"
+#include "loadgen/http/tls.h"
 #include "loadgen/protocol/answer.h"
 
 namespace paretoken::loadgen {

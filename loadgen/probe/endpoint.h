@@ -10,9 +10,12 @@
 #include "datasets/synthetic/calibration.h"
 #include "loadgen/http/address.h"
 #include "loadgen/http/message.h"
-#include "loadgen/http/tls.h"
 #include "loadgen/http/url.h"
 #include "loadgen/protocol/body.h"
+
+namespace paretoken::http {
+class TlsContext;
+}
 
 namespace paretoken::loadgen {
 

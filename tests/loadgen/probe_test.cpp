@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "loadgen/http/tls.h"
 #include "tests/support/scripted_server.h"
 
 namespace paretoken::loadgen {

@@ -10,7 +10,6 @@
 
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
-#include "core/text/letter_case.h"
 
 namespace paretoken::reports {
 namespace {
@@ -161,14 +160,6 @@ Labels labels_of(const LoadedRun& run) {
     if (const auto cancel = run.result.plan.find("cancel"); cancel != run.result.plan.end())
         add(labels, "cancel", cancel->second);
     return labels;
-}
-
-std::string shown_model(std::string_view model) {
-    constexpr std::string_view kExtension = ".gguf";
-    const bool is_file = model.size() > kExtension.size() &&
-                         lower_case(model.substr(model.size() - kExtension.size())) == kExtension;
-    const std::size_t directory = is_file ? model.find_last_of("/\\") : std::string_view::npos;
-    return std::string(directory == std::string_view::npos ? model : model.substr(directory + 1));
 }
 
 std::string known_labels(const std::vector<LoadedRun>& runs) {

@@ -16,10 +16,6 @@ namespace paretoken::reports {
 /// dataset and endpoint), then facts: model, hardware, gpus, engine, speculation, cancel, weights and kv.
 Labels labels_of(const LoadedRun& run);
 
-/// The name of a model for a reader: without the directory if it is the path of a GGUF file, as servers of
-/// llama.cpp call their models.
-std::string shown_model(std::string_view model);
-
 /// The labels of all runs with their values, for messages: "model=a|b, threads=2".
 std::string known_labels(const std::vector<LoadedRun>& runs);
 
