@@ -442,18 +442,18 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kSameThi
 }};
 
 /// Returns what has all of the words, or else words that mean the same, or else the last word that is found.
-std::string mentions_of(const CLI::App& app, Wanted wanted, std::size_t width) {
+std::string best_mentions(const CLI::App& app, std::vector<std::string> wanted, std::size_t width) {
     const auto search = [&](const std::vector<std::string>& words) {
         std::string text = mentions(app, {.words = words}, width);
         return text.empty() ? mentions(app, {.words = words, .may_go_on = true}, width) : text;
     };
-    if (std::string text = search(wanted.words); !text.empty()) return text;
-    for (std::string& word : wanted.words)
+    if (std::string text = search(wanted); !text.empty()) return text;
+    for (std::string& word : wanted)
         for (const auto& [asked, known] : kSameThings)
             if (word == asked) word = known;
-    if (std::string text = search(wanted.words); !text.empty()) return text;
-    if (wanted.words.size() == 1) return {};
-    for (auto word = wanted.words.rbegin(); word != wanted.words.rend(); ++word)
+    if (std::string text = search(wanted); !text.empty()) return text;
+    if (wanted.size() == 1) return {};
+    for (auto word = wanted.rbegin(); word != wanted.rend(); ++word)
         if (const std::string text = search({*word}); !text.empty())
             return fmt::format("Nothing has all of the words. About '{}':\n{}", *word, text);
     return {};
@@ -466,13 +466,13 @@ std::span<const HelpPage> help_pages() {
 }
 
 std::string mentions_of(const CLI::App& app, const std::vector<std::string>& words, std::size_t width) {
-    Wanted wanted;
+    std::vector<std::string> wanted;
     for (const std::string& word : words) {
-        wanted.words.push_back(Wanted::plain(word));
-        std::string& last = wanted.words.back();
+        wanted.push_back(Wanted::plain(word));
+        std::string& last = wanted.back();
         if (last.size() > 3 && last.ends_with('s')) last.pop_back();
     }
-    return mentions_of(app, wanted, width);
+    return best_mentions(app, std::move(wanted), width);
 }
 
 std::string help_text(const CLI::App& command, const std::string& path, bool all, std::size_t width) {

@@ -302,7 +302,8 @@ std::span<const ServerMetric> server_metrics() {
         {"kv_usage",
          share,
          {"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage",
-          "trtllm_kv_cache_utilization", "llamacpp:kv_cache_usage_ratio"}},
+          "trtllm_kv_cache_utilization", "llamacpp:kv_cache_usage_ratio"},
+         "llamacpp:kv_cache_usage_ratio"},
         // Older versions state these ratios as gauges; where there are counters, those count.
         {"prefix_hit_ratio", share, {"vllm:gpu_prefix_cache_hit_rate", "sglang:cache_hit_rate"}},
         {"acceptance_ratio", share, {"vllm:spec_decode_draft_acceptance_rate"}},
@@ -375,11 +376,10 @@ std::vector<std::string> engines() {
 }
 
 std::map<std::string, std::string> names_of_engine(std::string_view engine) {
-    constexpr std::string_view kRemoved = "llamacpp:kv_cache_usage_ratio";  // of older versions only
     std::map<std::string, std::string> names;
     for (const ServerMetric& metric : server_metrics())
         for (const std::string_view name : metric.names)
-            if (engine_of_metric(name) == engine && name != kRemoved)
+            if (engine_of_metric(name) == engine && name != metric.removed)
                 names.emplace(metric.key, name);  // the first is the newest
     return names;
 }

@@ -24,6 +24,7 @@ struct ServerMetric {
     std::string_view key;
     MetricKind kind = MetricKind::gauge;
     std::vector<std::string_view> names;
+    std::string_view removed = {};  ///< one of the names that its engine no longer has; empty: none
 };
 std::span<const ServerMetric> server_metrics();
 

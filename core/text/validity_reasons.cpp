@@ -134,6 +134,11 @@ constexpr std::array kReasons = {
                    "Nothing is wrong; figures that need the fact are absent."},
 };
 
+constexpr std::array<std::string_view, 11> kOfAnswers = {
+    "no_stream",       "bunched_stream",     "early_first_event", "buffered_stream",
+    "disputed_counts", "disputed_cache",     "unseen_output",     "uncounted_output",
+    "other_model",     "impossible_metrics", "no_finish_reason"};
+
 }  // namespace
 
 std::span<const ValidityReason> validity_reasons() {
@@ -144,6 +149,10 @@ bool is_explained(std::string_view check) {
     constexpr std::string_view kAnyFact = "unknown_";
     const std::string_view row = check.starts_with(kAnyFact) ? kUnknown : check;
     return std::ranges::any_of(kReasons, [&](const ValidityReason& reason) { return reason.check == row; });
+}
+
+bool tells_of_answers(std::string_view check) {
+    return std::ranges::find(kOfAnswers, check) != kOfAnswers.end();
 }
 
 }  // namespace paretoken

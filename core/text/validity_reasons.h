@@ -16,4 +16,7 @@ std::span<const ValidityReason> validity_reasons();
 
 bool is_explained(std::string_view check);
 
+/// Returns whether a check tells of the server's answers; the others judge how a run was made.
+bool tells_of_answers(std::string_view check);
+
 }  // namespace paretoken

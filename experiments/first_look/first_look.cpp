@@ -76,14 +76,10 @@ class Looking {
         asked.stop = {.requests = 1};
         asked.warmups = 1;
         session_.watcher.wait("one short request shows how much fits into the time");
-        Measured measured = measure(target_, asked, directory_ / "pilot", session_);
+        const Measured measured = measure(target_, asked, directory_ / "pilot", session_);
         require_whole(measured, target_, "no speed was measured yet");
         spend(measured.result);
-        if (are_all_too_short(measured.result)) {
-            let_answers_end();
-            fs::remove_all(directory_ / "pilot");
-            return measure_pilot();
-        }
+        if (let_answers_end(measured.result)) return measure_pilot();
         if (measured.result.counts.ok == 0) refuse(measured.result);
         const SpeedAtDepth speed = reports::speed_at_depth(measured.result, kPilotPrompt, kPilotAnswer);
         return pace_of(speed);
@@ -104,10 +100,7 @@ class Looking {
             if (found_.depths.empty()) requests = std::max<std::uint64_t>(requests, 1);
             if (requests == 0) break;
             RunResult result = measure_at(cell, 1, requests);
-            if (are_all_too_short(result)) {
-                let_answers_end();
-                result = measure_at(cell, 1, requests);
-            }
+            if (let_answers_end(result)) result = measure_at(cell, 1, requests);
             if (result.counts.ok == 0 && found_.depths.empty()) refuse(result);
             if (result.counts.ok == 0) break;
             add_doubts(result, found_);
@@ -117,16 +110,16 @@ class Looking {
         }
     }
 
-    /// Whether the server ends answers when the model does, although it was asked to go on.
-    bool are_all_too_short(const RunResult& result) const {
+    /// Returns whether all answers were too short, because the server ends them when the model does. They may
+    /// end from then on, and the same load must be measured again.
+    bool let_answers_end(const RunResult& result) {
         const auto short_ones = result.counts.by_outcome.find(std::string(name_of(Outcome::too_short)));
-        return sweep_.asked.sampling.ignore_eos && short_ones != result.counts.by_outcome.end() &&
-               short_ones->second == result.counts.requests;
-    }
-
-    void let_answers_end() {
+        if (!sweep_.asked.sampling.ignore_eos || short_ones == result.counts.by_outcome.end() ||
+            short_ones->second < result.counts.requests)
+            return false;
         sweep_.asked.sampling.ignore_eos = false;
         found_.ends_early = true;
+        return true;
     }
 
     [[noreturn]] static void refuse(const RunResult& result) {
@@ -162,7 +155,6 @@ class Looking {
         const reports::SweepPoint point = pending_point(Axis::concurrency, static_cast<double>(people), cell);
         LoadPlan asked = plan_at(sweep_, point);
         asked.stop = {.requests = requests};
-        fs::remove_all(directory_ / point.directory);  // of the same load with ignore_eos, which failed
         session_.watcher.point_begins(
             ++runs_, 0,
             fmt::format("{} with prompts of {} tokens",

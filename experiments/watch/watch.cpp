@@ -21,6 +21,7 @@
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/run/result_of.h"
+#include "core/text/validity_reasons.h"
 #include "experiments/alerting.h"
 #include "experiments/server/load.h"
 #include "experiments/server/provenance.h"
@@ -40,12 +41,6 @@ namespace fs = std::filesystem;
 /// The metrics that are checked for drift: the headline latency of the first token, and time per output
 /// token.
 constexpr std::array<std::string_view, 2> kDriftMetrics = {"ttft", "tpot"};
-
-/// The checks of validity.h that tell of the server's answers; the others judge how a run was made.
-constexpr std::array<std::string_view, 11> kChecksOfAnswers = {
-    "no_stream",       "bunched_stream",     "early_first_event", "buffered_stream",
-    "disputed_counts", "disputed_cache",     "unseen_output",     "uncounted_output",
-    "other_model",     "impossible_metrics", "no_finish_reason"};
 
 /// Keeps the records of one interval in memory, with their events.
 class KeepingSink final : public RecordSink {
@@ -238,8 +233,7 @@ class Watch {
     /// Warns of each doubt about the answers once, in the first interval that has it.
     void warn_of_answers(const RunResult& result, std::uint64_t number, Watcher& watcher) {
         for (const Reason& reason : result.validity.reasons)
-            if (std::ranges::find(kChecksOfAnswers, reason.check) != kChecksOfAnswers.end() &&
-                told_.insert(reason.check).second)
+            if (tells_of_answers(reason.check) && told_.insert(reason.check).second)
                 watcher.warn(fmt::format("{} (interval {}): {}", reason.check, number, reason.text));
     }
 

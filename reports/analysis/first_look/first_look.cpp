@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/result/figures.h"
+#include "core/text/validity_reasons.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {
@@ -96,9 +97,8 @@ std::string memory(const FirstLook& look) {
     if (!speed) return {};
     const double most = look.memory->bytes_per_s / look.memory->bytes_per_token;
     return fmt::format(
-        "The memory of {}, together with its caches, reads {} GB/s, and a token needs {} MB of it: at most "
-        "{} "
-        "tokens per second. {} is {:.0f} % of that.",
+        "The memory of {}, together with its caches, reads {} GB/s, and a token needs {} MB of it: "
+        "at most {} tokens per second. {} is {:.0f} % of that.",
         look.memory->device, significant(look.memory->bytes_per_s / 1e9),
         significant(look.memory->bytes_per_token / 1e6), significant(most), significant(*speed),
         *speed / most * 100);
@@ -124,17 +124,13 @@ SpeedAtDepth speed_at_depth(const RunResult& result, std::uint64_t prompt_tokens
 }
 
 void add_doubts(const RunResult& result, FirstLook& look) {
-    // What a run says of its answers, and not of its own length.
-    constexpr std::array<std::string_view, 8> kOfAnswers = {
-        "disputed_counts", "uncounted_output", "unseen_output", "no_stream",
-        "bunched_stream",  "buffered_stream",  "other_model",   "foreign_load"};
     constexpr std::array<std::string_view, 4> kOfLength = {"no_steady_state", "no_whole_answer", "partial",
                                                            "all_failed"};
     for (const Reason& reason : result.validity.reasons) {
-        const bool is_grave = reason.severity == Verdict::invalid;
-        const bool is_of_answers = std::ranges::find(kOfAnswers, reason.check) != kOfAnswers.end();
         const bool is_of_length = std::ranges::find(kOfLength, reason.check) != kOfLength.end();
-        if ((is_grave && !is_of_length) || is_of_answers) look.doubts.emplace(reason.check, reason.text);
+        if ((reason.severity == Verdict::invalid && !is_of_length) || tells_of_answers(reason.check) ||
+            reason.check == "foreign_load")
+            look.doubts.emplace(reason.check, reason.text);
     }
 }
 

@@ -42,6 +42,10 @@ bool metrics_are_decided(const GateReport& report) {
     return !report.rows.empty() && std::none_of(report.rows.begin(), limits, is_undecided);
 }
 
+std::uint64_t runs_of_candidate(const GateReport& report) {
+    return static_cast<std::uint64_t>(std::ranges::count(report.runs, true, &GateRunNote::of_candidate));
+}
+
 bool more_runs_do_not_decide(const GateReport& report) {
     if (report.design != GateDesign::stored || report.pairs < kFewestForSpread || report.looks.empty())
         return false;

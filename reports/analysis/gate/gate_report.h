@@ -137,6 +137,9 @@ bool metrics_are_decided(const GateReport& report);
 /// The number of runs of the candidate below which their spread is hardly known.
 inline constexpr std::uint64_t kFewestForSpread = 6;
 
+/// Returns the number of measured runs of the candidate, also before the first look, when `pairs` is still 0.
+std::uint64_t runs_of_candidate(const GateReport& report);
+
 /// Returns whether the candidate was compared with a stored baseline and no further run of the candidate, up
 /// to the largest number, would decide a metric that is undecided: the baseline has too few runs for that.
 bool more_runs_do_not_decide(const GateReport& report);

@@ -658,7 +658,7 @@ std::string why_of(std::span<const GateRow> rows, const GateInput& input) {
 
 std::string too_few_text(const GateReport& report, std::string_view within) {
     const bool is_measured = report.design == GateDesign::pairs || report.design == GateDesign::stored;
-    const auto runs = std::ranges::count(report.runs, true, &GateRunNote::of_candidate);
+    const std::uint64_t runs = runs_of_candidate(report);
     if (!is_measured || report.pairs > 0 || report.looks.empty() || runs == 0) return "";
     const std::string_view unit = report.design == GateDesign::pairs ? "pair" : "run";
     return fmt::format("only {} {}{}{} measured{}, and at least {} are needed", runs, unit,

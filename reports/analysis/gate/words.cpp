@@ -168,11 +168,7 @@ std::vector<OpenText> open_texts(const GateReport& report) {
 
 std::string design_text(const GateReport& report) {
     const std::uint64_t most = report.looks.empty() ? report.pairs : report.looks.back().pairs;
-    // Before the first look, report.pairs is 0 whatever was measured.
-    const std::uint64_t measured =
-        report.pairs > 0
-            ? report.pairs
-            : static_cast<std::uint64_t>(std::ranges::count(report.runs, true, &GateRunNote::of_candidate));
+    const std::uint64_t measured = report.pairs > 0 ? report.pairs : runs_of_candidate(report);
     switch (report.design) {
         case GateDesign::pairs:
             return fmt::format("{} interleaved pair{}, of at most {}", measured, measured == 1 ? "" : "s",
