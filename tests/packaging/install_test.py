@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import unittest
+import zipfile
 
 from systems import DEB, ENVIRONMENT, TARBALL, VERSION, SystemCase, wheel
 
@@ -91,12 +92,33 @@ class Installed(SystemCase):
     def check_wheel(self):
         self.inside("python3", "-m", "venv", "/venv", check=True)
         before = self.files()
+        self.older_wheel()
         program = self.install_wheel()
+        self.assertFalse(any("paretoken/old.py" in path or "0.0.1.dist-info" in path for path in self.files()))
         self.assertEqual(self.inside("/venv/bin/python", "-m", "paretoken", "--version", check=True).stdout,
                          self.inside(program, "--version", check=True).stdout)
         self.works(program)
         self.reads_runs()
         self.leaves_nothing(before, "/venv/bin/pip", "uninstall", "--yes", "paretoken")
+
+    def older_wheel(self):
+        """Installs the wheel as version 0.0.1 with a module that the new one lacks, which installing the new one must replace."""
+        older = self.root / "root" / wheel().name.replace(VERSION, "0.0.1", 1)
+        information = f"paretoken-{VERSION}.dist-info"
+        with zipfile.ZipFile(wheel()) as new, zipfile.ZipFile(older, "w") as made:
+            for entry in new.infolist():
+                content = new.read(entry)
+                if entry.filename == f"{information}/METADATA":
+                    content = content.replace(f"\nVersion: {VERSION}\n".encode(), b"\nVersion: 0.0.1\n")
+                if entry.filename == f"{information}/RECORD":  # an entry without a hash is valid, and pip removes its file
+                    names = [name.replace(information, "paretoken-0.0.1.dist-info") for name in new.namelist()]
+                    content = "".join(f"{name},,\n" for name in (*names, "paretoken/old.py")).encode()
+                entry.filename = entry.filename.replace(information, "paretoken-0.0.1.dist-info")
+                made.writestr(entry, content)
+            made.writestr("paretoken/old.py", "")
+        self.inside("/venv/bin/pip", "install", "--no-index", f"/root/{older.name}", check=True)
+        self.assertIn("Version: 0.0.1", self.inside("/venv/bin/pip", "show", "paretoken", check=True).stdout)
+        self.assertTrue(any("paretoken/old.py" in path for path in self.files()))
 
     def reads_runs(self):
         """The reader works without NumPy."""
