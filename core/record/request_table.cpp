@@ -200,6 +200,11 @@ void RequestTable::unpack(std::size_t at, RequestRecord& record) const {
     record.last_early = optional_microseconds(row.last_early);
 }
 
+void RequestTable::take(std::size_t row, RequestRecord& record) {
+    unpack(row, record);
+    rows_.release(row);
+}
+
 RequestRecord RequestTable::operator[](std::size_t row) const {
     RequestRecord record;
     unpack(row, record);

@@ -43,6 +43,9 @@ class RequestTable {
 
     /// Writes a row into `record`, whose memory is reused; id and answer become empty, events stay.
     void unpack(std::size_t row, RequestRecord& record) const;
+    /// The same; the row must not be read again, nor the table copied. Memory of rows that were all taken is
+    /// freed.
+    void take(std::size_t row, RequestRecord& record);
 
     RequestKey key(std::size_t row) const;
     TimePoint scheduled(std::size_t row) const;
@@ -132,18 +135,26 @@ class RequestTable {
     class Rows {
       public:
         void push_back(const Row& row) {
-            if (blocks_.empty() || blocks_.back().size() == kBlock) blocks_.emplace_back().reserve(kBlock);
-            blocks_.back().push_back(row);
+            if (size_ % kBlock == 0) blocks_.emplace_back().rows.reserve(kBlock);
+            blocks_.back().rows.push_back(row);
+            ++size_;
         }
-        const Row& operator[](std::size_t at) const { return blocks_[at / kBlock][at % kBlock]; }
-        std::size_t size() const {
-            return blocks_.empty() ? 0 : (blocks_.size() - 1) * kBlock + blocks_.back().size();
+        const Row& operator[](std::size_t at) const { return blocks_[at / kBlock].rows[at % kBlock]; }
+        std::size_t size() const { return size_; }
+        bool empty() const { return size_ == 0; }
+        void release(std::size_t at) {
+            Block& block = blocks_[at / kBlock];
+            if (++block.released == block.rows.size()) block.rows = {};
         }
-        bool empty() const { return blocks_.empty(); }
 
       private:
         static constexpr std::size_t kBlock = 1024;
-        std::vector<std::vector<Row>> blocks_;
+        struct Block {
+            std::vector<Row> rows;
+            std::size_t released = 0;
+        };
+        std::vector<Block> blocks_;
+        std::size_t size_ = 0;
     };
 
     Rows rows_;

@@ -148,13 +148,13 @@ class JoinedEvents final : public EventSource {
 
 // ---- what is joined
 
-/// Returns the requests in the order in which they ended.
-RequestTable requests_of(std::span<const RecordedPart> parts, std::span<const PlacedRow> order) {
+/// Takes the requests out of the parts, in the order in which they ended.
+RequestTable requests_of(std::span<RecordedPart> parts, std::span<const PlacedRow> order) {
     RequestTable joined;
     RequestRecord record;
     for (const PlacedRow& placed : order) {
-        const RecordedPart& part = parts[placed.part];
-        part.recorded.observed.records.unpack(placed.row, record);
+        RecordedPart& part = parts[placed.part];
+        part.recorded.observed.records.take(placed.row, record);
         shift(record, part.offset);
         joined.add(record);
     }
@@ -185,7 +185,7 @@ void add_ending(Observations& all, const Observations& own, Duration offset) {
     if (graver > 0 || (graver == 0 && stopped.at < all.stopped->at)) all.stopped = std::move(stopped);
 }
 
-Observations observed_by(std::span<const RecordedPart> parts, std::span<const PlacedRow> order) {
+Observations observed_by(std::span<RecordedPart> parts, std::span<const PlacedRow> order) {
     Observations all{.began = TimePoint::max(), .records = requests_of(parts, order)};
     for (const RecordedPart& part : parts) {
         all.client.add(moved(part.recorded.observed.client, part.offset));
@@ -212,6 +212,9 @@ std::vector<PlacedRow> order_of(std::span<const RecordedPart> parts) {
         PlacedRow placed;
     };
     std::vector<Ended> ends;
+    std::size_t requests = 0;
+    for (const RecordedPart& part : parts) requests += part.recorded.observed.records.size();
+    ends.reserve(requests);
     for (std::uint32_t part = 0; part < parts.size(); ++part) {
         std::uint32_t row = 0;
         for (const RequestRecord& record : parts[part].recorded.observed.records)
@@ -236,11 +239,11 @@ std::vector<PlacedRow> order_of(std::span<const RecordedPart> parts) {
 //   "interrupted" and both before others; of equal ones, the earliest.
 // - Other values, such as the provenance, are those of the first part; the probe is that of the first part
 //   with one.
-Recorded union_of(std::span<const RecordedPart> parts) {
+Recorded union_of(std::vector<RecordedPart> parts) {
     return union_of(parts, order_of(parts));
 }
 
-Recorded union_of(std::span<const RecordedPart> parts, std::span<const PlacedRow> order) {
+Recorded union_of(std::span<RecordedPart> parts, std::span<const PlacedRow> order) {
     for (const RecordedPart& part : parts) refuse_other_load(part, parts.front());
     refuse_twice(parts);
     refuse_common_requests(parts);

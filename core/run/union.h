@@ -26,9 +26,11 @@ std::vector<PlacedRow> order_of(std::span<const RecordedPart> parts);
 
 /// Returns the records of all parts, at least one, on the common clock. A missing part is named in
 /// Recorded::lost, and the load counts as interrupted. Throws a UsageError that names the part if what
-/// determines the load differs, a part is given twice, or two parts have the same request.
-Recorded union_of(std::span<const RecordedPart> parts);
-/// The same with the order of the requests, which is that of order_of().
-Recorded union_of(std::span<const RecordedPart> parts, std::span<const PlacedRow> order);
+/// determines the load differs, a part is given twice, or two parts have the same request; the parts are then
+/// unchanged.
+Recorded union_of(std::vector<RecordedPart> parts);
+/// The same with the order of the requests, which is that of order_of(). It takes the requests out of the
+/// parts, so that both together need little more memory than the requests of one.
+Recorded union_of(std::span<RecordedPart> parts, std::span<const PlacedRow> order);
 
 }  // namespace paretoken

@@ -305,8 +305,11 @@ std::string without_option(std::string_view command, std::string_view option) {
     return kept;
 }
 
-/// Returns what all shards recorded, with what is known of each, and names those that did not end.
-Recorded joined_records(const ReadShards& shards, std::span<const PlacedRow> order) {
+/// Returns what all shards recorded, with what is known of each, and names those that did not end. The shards
+/// have no requests afterwards.
+Recorded joined_records(ReadShards& shards, std::span<const PlacedRow> order) {
+    std::vector<bool> nothing;
+    for (const RecordedPart& part : shards.parts) nothing.push_back(recorded_nothing(part.recorded));
     Recorded joined = union_of(shards.parts, order);
     joined.shards = shards.results;
     for (const char* const option : {"shard", "out"}) {
@@ -317,10 +320,9 @@ Recorded joined_records(const ReadShards& shards, std::span<const PlacedRow> ord
     for (std::size_t i = 0; i < shards.parts.size(); ++i) {
         const Recorded& own = shards.parts[i].recorded;
         if (own.ended) continue;
-        joined.lost +=
-            fmt::format("{}shard {} of {} on {} was killed{}", joined.lost.empty() ? "" : "; ",
-                        own.begun.shard->number, own.begun.shard->count, shards.results[i].host,
-                        recorded_nothing(own) ? " before one of its requests had reached the disk"
+        joined.lost += fmt::format("{}shard {} of {} on {} was killed{}", joined.lost.empty() ? "" : "; ",
+                                   own.begun.shard->number, own.begun.shard->count, shards.results[i].host,
+                                   nothing[i] ? " before one of its requests had reached the disk"
                                               : ": its requests that had not reached the disk are missing");
     }
     // The joined files are complete; `lost` says what is missing.
@@ -339,13 +341,13 @@ RunResult join_shards(const std::vector<fs::path>& directories, const fs::path& 
     {
         ReadShards shards = read_shards(directories, clocks);
         order = order_of(shards.parts);
+        files = files_of(shards);
         joined = joined_records(shards, order);  // refuses shards that do not belong together
         judging = std::move(shards.judging);
         ensure_directory(out);
         remove_run(out);
-        files = files_of(shards);
         copy_others(shards, out);
-    }  // the records of the shards need as much memory as those of the whole
+    }
     write_begun(out, joined.begun, judging);
     write_events(files, order, out);
     // The events are read in the order of the requests, so that sums are those of one process bit by bit.

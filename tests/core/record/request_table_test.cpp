@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
+#include "core/random.h"
 #include "core/record/event_pass.h"
 #include "tests/core/load_script.h"
 
@@ -71,6 +74,22 @@ TEST(RequestTable, iterates_in_the_order_of_its_rows) {
     std::size_t i = 0;
     for (const RequestRecord& record : table) EXPECT_EQ(record, scalars_of(records[i++]));
     EXPECT_EQ(i, records.size());
+}
+
+TEST(RequestTable, gives_each_row_back_once_in_any_order) {
+    RequestTable table;
+    RequestRecord record = record_with_everything();
+    constexpr std::uint32_t kRows = 3000;
+    for (record.index = 0; record.index < kRows; ++record.index) table.add(record);
+    std::vector<std::uint32_t> rows(kRows);
+    std::iota(rows.begin(), rows.end(), 0U);
+    std::shuffle(rows.begin(), rows.end(), Random(1));
+    for (const std::uint32_t row : rows) {
+        table.take(row, record);
+        EXPECT_EQ(record.index, row);
+        EXPECT_EQ(record.error, scalars_of(record_with_everything()).error);
+    }
+    EXPECT_EQ(table.size(), kRows);
 }
 
 TEST(RequestTable, appends_another_with_texts_of_its_own) {
