@@ -102,13 +102,14 @@ class ForeignLines(Case):
         command, *words = shlex.split(filled(done.stdout.splitlines()[0]))[1:]
         if "--server-cmd" in words or "--cells" in words:
             return "sweep" if command == "sweep" else "runs", done
+        return "sweep" if command == "sweep" else "runs", self.run_of(command, words)
+
+    def run_of(self, command, words):
+        """Runs a command of ours against the simulator. A sweep only says what it would measure."""
         words = words[1:] if words[:1] == ["4"] else words  # the address, which the test gives
-        out = self.directory / "out"
-        more = ("--dry-run",) if command == "sweep" else ()
-        words = without(words, UNREACHABLE)
-        ours = paretoken(command, *self.with_files(words), "--url", "sim:ideal", "--virtual", "--num-prompts", 12, "--out", out,
-                         "--overwrite", *more)
-        return "sweep" if command == "sweep" else "runs", ours
+        words = without(words, {**UNREACHABLE, "--server-cmd": 1})
+        return paretoken(command, *self.with_files(words), "--url", "sim:ideal", "--virtual", "--num-prompts", 12, "--out",
+                         self.directory / "out", "--overwrite", *(("--dry-run",) if command == "sweep" else ()))
 
     def check(self, tool):
         for row in LINES:
@@ -120,6 +121,10 @@ class ForeignLines(Case):
                 said = f"{row['line']}\n{done.args}\n{done.stdout}\n{done.stderr}"
                 self.assertEqual(outcome, row["expected"], said)
                 refused = outcome in ("absent", "file", "elsewhere", "refused")
+                if outcome == "file":  # the command that is printed for the saved file
+                    command, *words = shlex.split(done.stderr.rsplit("; then: ", 1)[1])[1:]
+                    ran = self.run_of(command, words)
+                    self.assertIn(ran.returncode, (0, 4, 5), f"{said}\n{ran.args}\n{ran.stderr}")
                 self.assertIn(done.returncode, (2,) if refused else (0, 4, 5), said)
                 if not refused:
                     self.assertIn(f"paretoken {'sweep' if outcome == 'sweep' else 'run'} ",

@@ -276,25 +276,29 @@ TEST_F(VirtualRun, has_the_same_result_if_run_json_is_deleted_and_made_again) {
 }
 
 TEST_F(VirtualRun, that_was_killed_at_any_moment_has_the_result_of_its_records) {
-    PlanTexts texts = loads_of_every_kind().front();
-    measured(texts, "run");
-    const auto files = reports::record_files_in(directory_ / "run");
-    const std::string lines = reports::read_file(files.lines);
-    std::filesystem::remove(directory_ / "run" / "run.json");
-    std::filesystem::remove(directory_ / "run" / "ended.json");
     Random random(1);
-    for (int i = 0; i < 20; ++i) {
-        const auto cut =
-            600 + static_cast<std::size_t>(random.uniform() * static_cast<double>(lines.size() - 600));
-        reports::write_file_atomically(files.lines, lines.substr(0, cut));
-        const auto whole = static_cast<std::uint64_t>(
-            std::count(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(cut), '\n'));
-        const RunResult read = reports::read_run_directory(directory_ / "run");
-        EXPECT_TRUE(read.partial);
-        EXPECT_EQ(read.counts.requests, whole);
-        EXPECT_EQ(read.validity.verdict, Verdict::invalid);
-        EXPECT_EQ(read.validity.reasons.at(0).check, "interrupted");
-        EXPECT_EQ(reports::read_run_directory(directory_ / "run"), read);
+    int number = 0;
+    for (const PlanTexts& texts : loads_of_every_kind()) {
+        const std::filesystem::path run = directory_ / fmt::format("{}", number++);
+        measured(texts, run.filename().string());
+        const auto files = reports::record_files_in(run);
+        const std::string lines = reports::read_file(files.lines);
+        for (const char* const name : {"run.json", "ended.json"}) std::filesystem::remove(run / name);
+        for (int i = 0; i < 6; ++i) {
+            const auto least = lines.size() / 8;
+            reports::write_file_atomically(files.lines,
+                                           lines.substr(0, least + random.below(lines.size() - least)));
+            std::uint64_t whole = 0;
+            reports::for_each_record(files.lines, {}, [&](const RequestRecord& record) {
+                whole += record.warmup || record.outcome == Outcome::cancelled ? 0 : 1;
+            });
+            const RunResult read = reports::read_run_directory(run);
+            EXPECT_TRUE(read.partial) << run;
+            EXPECT_EQ(read.counts.requests, whole) << run;
+            EXPECT_EQ(read.validity.verdict, Verdict::invalid) << run;
+            EXPECT_EQ(read.validity.reasons.at(0).check, "interrupted") << run;
+            EXPECT_EQ(reports::read_run_directory(run), read) << run;
+        }
     }
 }
 
