@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 #include "core/result/metrics.h"
-#include "core/result/validity.h"
+#include "core/validity/validity.h"
 #include "experiments/run.h"
 #include "experiments/server/resolve.h"
 #include "experiments/session.h"

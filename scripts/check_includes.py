@@ -41,7 +41,8 @@ ROOMS = {
         "evidence": set(),
         "record": set(),
         "result": {"record", "evidence", "text"},
-        "run": {"plan"},
+        "validity": {"result"},
+        "run": {"plan", "validity"},
         "plan": {"result"},
     },
     "reports": {

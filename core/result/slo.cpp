@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/result/metric_summary.h"
 #include "core/result/metrics.h"
-#include "core/result/validity.h"
+#include "core/result/overload.h"
 #include "core/spec.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "core/result/metrics.h"
+#include "core/result/overload.h"
 #include "core/result/slo.h"
 #include "core/result/summary.h"
-#include "core/result/validity.h"
 #include "core/run/benchmark_rules.h"
 #include "core/run/client_health.h"
 #include "core/run/job_results.h"
@@ -18,11 +18,10 @@
 #include "core/run/prompt_growth.h"
 #include "core/run/server_figures.h"
 #include "core/statistics.h"
+#include "core/validity/validity.h"
 
 namespace paretoken {
 namespace {
-
-constexpr std::string_view kDiverging = "diverging";
 
 /// Returns the limits on each request, or those on each job.
 std::vector<Slo> goodput_slos_of(const std::vector<std::string>& texts, bool of_jobs) {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/result/result.h"
-#include "core/result/validity.h"
+#include "core/validity/checks.h"
 
 namespace paretoken {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
+#include "core/result/overload.h"
 
 namespace paretoken {
 namespace {
@@ -170,7 +171,7 @@ const RecordedPart& most_of(std::span<const RecordedPart> parts, SizeOf size_of)
 }
 
 int gravity_of(const Stopped& stopped) {
-    if (stopped.rule == "diverging") return 2;
+    if (stopped.rule == kDiverging) return 2;
     return stopped.rule == "interrupted" ? 1 : 0;
 }
 

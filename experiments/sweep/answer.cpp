@@ -15,7 +15,7 @@
 #include "core/plan/plan_arguments.h"
 #include "core/plan/plan_fields.h"
 #include "core/result/metrics.h"
-#include "core/result/validity.h"
+#include "core/result/overload.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {

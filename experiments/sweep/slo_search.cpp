@@ -12,7 +12,7 @@
 #include "core/plan/plan_arguments.h"
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
-#include "core/result/validity.h"
+#include "core/result/overload.h"
 #include "core/stable_sort.h"
 #include "core/statistics.h"
 #include "experiments/session.h"

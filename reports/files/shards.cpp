@@ -17,11 +17,11 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/result/validity.h"
 #include "core/run/judging.h"
 #include "core/run/result_of.h"
 #include "core/run/union.h"
 #include "core/stable_sort.h"
+#include "core/validity/validity.h"
 #include "reports/files/events.h"
 #include "reports/files/file_io.h"
 #include "reports/files/output_directory.h"

@@ -11,10 +11,11 @@
 #include "cards/price.h"
 #include "core/error.h"
 #include "core/result/metrics.h"
+#include "core/result/overload.h"
 #include "core/result/slo.h"
-#include "core/result/validity.h"
 #include "core/text/model_name.h"
 #include "core/text/number_text.h"
+#include "core/validity/validity.h"
 #include "reports/analysis/cost/cost.h"
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/document/table.h"
@@ -262,7 +263,7 @@ std::string percentile_text(const MetricSummary& metric, double p) {
 
 std::string stop_text(const RunResult& result) {
     const auto is_said = [&](const Reason& reason) {
-        return reason.check == "diverging" && result.stop->rule == "diverging";
+        return reason.check == "diverging" && result.stop->rule == kDiverging;
     };
     if (!result.stop || result.stop->rule == "requests" || result.stop->rule == "duration" ||
         result.partial || std::ranges::any_of(result.validity.reasons, is_said))

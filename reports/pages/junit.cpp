@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "core/result/validity.h"
+#include "core/result/overload.h"
+#include "core/validity/validity.h"
 #include "reports/document/table.h"
 #include "reports/pages/html.h"
 

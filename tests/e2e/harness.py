@@ -32,7 +32,7 @@ BINARY = pathlib.Path(os.environ.get("PARETOKEN", ROOT / "build" / "release" / "
 TRACES = re.compile(r"terminate called|Assertion|Segmentation|core dumped|AddressSanitizer|Traceback|\bwhat\(\):|#0 0x")
 
 
-# Checks of core/result/validity.cpp that can fail on a host without a free core, whatever the server does.
+# Checks of core/validity/checks.cpp that can fail on a host without a free core, whatever the server does.
 REASONS_OF_THE_HOST = {"loop_lag", "refill_lag", "achieved_rate", "unstamped_delay", "late_grouping", "client_cpu", "hiccups",
                        "clock_jump", "instrument", "connection_wait", "slot_wait", "buffered_stream"}
 

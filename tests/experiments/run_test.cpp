@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/result/overload.h"
 #include "core/result/summary.h"
-#include "core/result/validity.h"
 #include "experiments/run/begun.h"
 #include "reports/files/events.h"
 #include "reports/files/file_io.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/result/validity.h"
+#include "core/validity/validity.h"
 #include "reports/files/json/run_json.h"
 #include "reports/files/records.h"
 #include "tests/experiments/virtual_sweep.h"

@@ -14,9 +14,9 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "core/result/validity.h"
 #include "core/run/judging.h"
 #include "core/run/result_of.h"
+#include "core/validity/validity.h"
 #include "reports/files/json/run_json.h"
 #include "tests/experiments/virtual_sweep.h"
 #include "tests/support/kept_run.h"

@@ -11,7 +11,6 @@
 #include <mutex>
 #include <thread>
 
-#include "core/result/validity.h"
 #include "datasets/catalog.h"
 #include "loadgen/run.h"
 #include "loadgen/worker.h"

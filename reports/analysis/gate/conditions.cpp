@@ -7,8 +7,8 @@
 #include <functional>
 #include <set>
 
-#include "core/result/validity.h"
 #include "core/text/number_text.h"
+#include "core/validity/instrument.h"
 
 namespace paretoken::reports {
 namespace {

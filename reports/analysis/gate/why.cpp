@@ -13,7 +13,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "core/result/validity.h"
+#include "core/result/overload.h"
 #include "core/text/number_text.h"
 #include "reports/analysis/sweep/sweep.h"
 

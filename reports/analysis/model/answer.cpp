@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/result/validity.h"
+#include "core/result/overload.h"
 #include "reports/analysis/model/choice.h"
 #include "reports/analysis/model/gap.h"
 #include "reports/document/table.h"

@@ -11,7 +11,7 @@
 
 #include "core/plan/plan_arguments.h"
 #include "core/result/metrics.h"
-#include "core/result/validity.h"
+#include "core/result/overload.h"
 #include "core/stable_sort.h"
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/document/table.h"

@@ -12,11 +12,11 @@
 #include "core/record/record.h"
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
-#include "core/result/validity.h"
 #include "core/run/begun.h"
 #include "core/stable_sort.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
+#include "core/validity/validity.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {

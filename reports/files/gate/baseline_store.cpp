@@ -10,9 +10,9 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "core/result/validity.h"
 #include "core/run/distinct_runs.h"
 #include "core/stable_sort.h"
+#include "core/validity/validity.h"
 #include "reports/analysis/gate/same_work.h"
 #include "reports/files/gate/gate_run.h"
 #include "reports/files/run_directory.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/result/figures.h"
-#include "core/result/validity.h"
+#include "core/validity/validity.h"
 #include "experiments/server/provenance.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/run_directory.h"

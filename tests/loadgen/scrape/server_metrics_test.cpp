@@ -11,7 +11,8 @@
 
 #include "core/result/figures.h"
 #include "core/result/result.h"
-#include "core/result/validity.h"
+#include "core/validity/checks.h"
+#include "core/validity/validity.h"
 #include "loadgen/load/class_load.h"
 
 namespace paretoken::scrape {

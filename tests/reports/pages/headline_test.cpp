@@ -6,7 +6,7 @@
 #include <sstream>
 #include <vector>
 
-#include "core/result/validity.h"
+#include "core/validity/validity.h"
 #include "reports/document/table.h"
 #include "tests/reports/sample_report.h"
 

@@ -9,9 +9,9 @@
 
 #include "core/error.h"
 #include "core/evidence/unpaired.h"
-#include "core/result/validity.h"
 #include "core/run/distinct_runs.h"
 #include "core/units.h"
+#include "core/validity/validity.h"
 #include "reports/analysis/gate/decision/findings.h"
 #include "reports/analysis/gate/decision/limits.h"
 #include "reports/analysis/gate/decision/run_values.h"

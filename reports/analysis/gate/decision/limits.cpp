@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "core/result/overload.h"
 #include "core/result/slo.h"
-#include "core/result/validity.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
 #include "reports/analysis/gate/decision/run_values.h"

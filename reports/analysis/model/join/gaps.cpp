@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cards/gpu.h"
-#include "core/result/validity.h"
+#include "core/result/overload.h"
 #include "reports/analysis/model/join/figures_of_run.h"
 #include "reports/document/table.h"
 

@@ -9,10 +9,10 @@
 
 #include "cards/model.h"
 #include "core/result/result.h"
-#include "core/result/validity.h"
 #include "core/stable_sort.h"
 #include "core/text/letter_case.h"
 #include "core/text/model_name.h"
+#include "core/validity/validity.h"
 #include "reports/analysis/model/choice.h"
 #include "reports/analysis/model/join/figures_of_run.h"
 #include "reports/analysis/model/join/gaps.h"

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/result/validity.h"
 #include "reports/files/file_io.h"
 #include "reports/files/interop/readers/foreign_request.h"
 #include "reports/files/run_directory.h"

@@ -1,4 +1,4 @@
-#include "core/result/validity.h"
+#include "core/validity/validity.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
