@@ -61,9 +61,16 @@ std::string speeds(const FirstLook& look) {
     return lines;
 }
 
-std::string people_text(double people) {
-    const double shown = people < 10 ? std::round(people * 10) / 10 : std::round(people);
-    return fmt::format("{:g}", shown);
+/// Returns how many people get at least half the speed of one, if `half` do by interpolation.
+std::uint64_t whole_people(double half) {
+    return static_cast<std::uint64_t>(half);
+}
+
+/// Whether the events of answers came together, so that the first one came when the answer was complete.
+bool came_at_once(const RunResult& result) {
+    return std::ranges::any_of(result.validity.reasons, [](const Reason& reason) {
+        return reason.check == "bunched_stream" || reason.check == "buffered_stream";
+    });
 }
 
 std::string crowd(const FirstLook& look) {
@@ -85,16 +92,19 @@ std::string crowd(const FirstLook& look) {
         return fmt::format("With {} people at once, too many requests fail; with {}, an answer takes {}.",
                            slowed->people, std::prev(slowed)->people,
                            time_text(*std::prev(slowed)->answer_s));
-    return fmt::format(
-        "Up to about {} people at once each get at least half the speed of one: with {}, an answer takes {} "
-        "instead of {}.",
-        people_text(*half), slowed->people, time_text(*slowed->answer_s), time_text(*alone.answer_s));
+    const std::string times = fmt::format("an answer takes {} instead of {}", time_text(*slowed->answer_s),
+                                          time_text(*alone.answer_s));
+    if (whole_people(*half) == 1)
+        return fmt::format("With {} people at once each gets less than half the speed of one: {}.",
+                           slowed->people, times);
+    return fmt::format("Up to about {} people at once each get at least half the speed of one: with {}, {}.",
+                       whole_people(*half), slowed->people, times);
 }
 
 std::string memory(const FirstLook& look) {
     const auto& speed = look.depths.front().generation_tok_per_s;
     if (!look.memory) return look.no_memory;
-    if (!speed) return {};
+    if (!speed) return "No speed of generation was measured that could be compared with it.";
     const double most = look.memory->bytes_per_s / look.memory->bytes_per_token;
     return fmt::format(
         "The memory of {}, together with its caches, reads {} GB/s, and a token needs {} MB of it: "
@@ -112,9 +122,9 @@ SpeedAtDepth speed_at_depth(const RunResult& result, std::uint64_t prompt_tokens
     speed.first_token_s = result.percentile("ttft_s", .5);
     const double fresh = 1 - mean_of(result, "cache_hit_ratio").value_or(0);
     const double tokens = mean_of(result, "input_tokens_tok").value_or(static_cast<double>(prompt_tokens));
-    if (speed.first_token_s && *speed.first_token_s > 0)
+    if (speed.first_token_s && *speed.first_token_s > 0 && !came_at_once(result))
         speed.prompt_tok_per_s = tokens * fresh / *speed.first_token_s;
-    if (const auto step = mean_of(result, "tpot_s"); step && *step > 0)
+    if (const auto step = result.percentile("tpot_s", .5); step && *step > 0)
         speed.generation_tok_per_s = 1 / *step;
     const auto wanted = static_cast<double>(answer_tokens);
     if (const auto had = mean_of(result, "output_tokens_tok");
@@ -166,9 +176,9 @@ std::string first_look_title(const FirstLook& look) {
     if (!first.first_token_s || !first.generation_tok_per_s) return "A first look at " + look.server;
     std::string text = fmt::format("The first word comes in {}, then {} tokens per second",
                                    time_text(*first.first_token_s), significant(*first.generation_tok_per_s));
-    if (const auto half = people_at_half_speed(look.crowds))
-        text +=
-            fmt::format("; up to about {} people at once each get at least half of that", people_text(*half));
+    if (const auto half = people_at_half_speed(look.crowds); half && whole_people(*half) > 1)
+        text += fmt::format("; up to about {} people at once each get at least half of that",
+                            whole_people(*half));
     return text;
 }
 

@@ -18,9 +18,10 @@ struct SpeedAtDepth {
     std::uint64_t prompt_tokens = 0;
     std::uint64_t answer_tokens =
         0;  ///< the mean of the answers if they differ clearly from what was asked for
-    std::optional<double> first_token_s = {};         ///< median
-    std::optional<double> prompt_tok_per_s = {};      ///< prompt tokens that were not cached ÷ first_token_s
-    std::optional<double> generation_tok_per_s = {};  ///< 1 ÷ mean time per output token
+    std::optional<double> first_token_s = {};  ///< median
+    /// Prompt tokens that were not cached ÷ first_token_s; absent if whole answers came at once.
+    std::optional<double> prompt_tok_per_s = {};
+    std::optional<double> generation_tok_per_s = {};  ///< 1 ÷ median time per output token
 
     bool operator==(const SpeedAtDepth&) const = default;
 };
