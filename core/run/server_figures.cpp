@@ -68,20 +68,23 @@ std::optional<double> value_in(const ServerScrape& scrape, const std::string& ke
     return found->second;
 }
 
+/// Adds the mean and the largest reading, if there are enough. The first and the last reading do not count,
+/// because they are taken before and after the load.
 void add_gauge(std::span<const ServerScrape> scrapes, TimeSpan span, const std::string& key,
                std::map<std::string, double>& figures) {
     double sum = 0;
     double most = 0;
-    double count = 0;
-    for (const ServerScrape& scrape : scrapes) {
+    constexpr std::size_t kFewest = 2;
+    std::size_t count = 0;
+    for (const ServerScrape& scrape : scrapes.subspan(1, scrapes.size() - 2)) {
         const auto value = value_in(scrape, key);
         if (!value || !std::isfinite(*value) || !span.contains(scrape.at)) continue;
         sum += *value;
         most = std::max(most, *value);
         ++count;
     }
-    if (count == 0) return;
-    figures[key] = sum / count;
+    if (count < kFewest) return;
+    figures[key] = sum / static_cast<double>(count);
     figures[key + "_max"] = most;
 }
 

@@ -453,7 +453,7 @@ std::string sentence_about(const GapPart& part, const Gap& gap) {
 }
 
 /// The measurements that would move time from the residual to other parts.
-std::string what_would_explain(const Gap& gap) {
+std::string what_would_explain(const Gap& gap, bool reads_metrics) {
     const auto part = [&](Place place) -> const GapPart* {
         for (const GapPart& candidate : gap.parts)
             if (candidate.name == kKnownParts[place].name) return &candidate;
@@ -472,7 +472,12 @@ std::string what_would_explain(const Gap& gap) {
             "a run at one in flight (`--concurrency 1`) in the same report, which measures the time of a "
             "prompt");
     if (!was_measured(kBatch))
-        measurements.emplace_back("the server's metrics (`--metrics`), which count the running requests");
+        measurements.emplace_back(
+            reads_metrics
+                ? "a longer run, in which enough readings of the server's metrics count the running requests"
+                : "the server's metrics (llama.cpp needs `--metrics`; `--scrape URL` names them), which "
+                  "count "
+                  "the running requests");
     measurements.emplace_back("a profile of the server's own code");
     return fmt::format("{}", fmt::join(measurements, "; "));
 }
@@ -518,7 +523,7 @@ std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs) {
                                       : kKnownParts[place].on_gpu;
     }
     gap.usd_per_m_output = run.usd_per_m_output;
-    gap.first_to_fix = what_to_fix_first(gap);
+    gap.first_to_fix = what_to_fix_first(gap, run.reads_metrics);
     return gap;
 }
 
@@ -526,7 +531,7 @@ const GapPart* first_to_fix(const Gap& gap) {
     return largest_of(gap, [](const GapPart&) { return true; });
 }
 
-std::string what_to_fix_first(const Gap& gap) {
+std::string what_to_fix_first(const Gap& gap, bool reads_metrics) {
     if (gap.parts.empty()) return "";
     const GapPart* part = first_to_fix(gap);
     if (part == nullptr)
@@ -537,7 +542,8 @@ std::string what_to_fix_first(const Gap& gap) {
             significant(kWorthFixing * 100));
     std::string text = sentence_about(*part, gap);
     if (part->name != kResidualPart) return text;
-    text += fmt::format(" No other part explains it. What would explain it: {}.", what_would_explain(gap));
+    text += fmt::format(" No other part explains it. What would explain it: {}.",
+                        what_would_explain(gap, reads_metrics));
     if (const GapPart* next =
             largest_of(gap, [](const GapPart& candidate) { return !candidate.remedy.empty(); }))
         text += fmt::format(" The largest part with a remedy is {}", sentence_about(*next, gap));

@@ -41,7 +41,9 @@ struct GapRun {
     double in_flight = 0;  ///< mean number of requests in flight
     double output_tokens_per_s = 0;
     bool closed_loop = true;
-    std::optional<double> running = {};   ///< mean number of sequences that the server worked on at once
+    std::optional<double> running = {};  ///< mean number of sequences that the server worked on at once
+    /// Whether the server's metrics were read, so that only too few readings can be why `running` is absent.
+    bool reads_metrics = false;
     std::optional<double> kv_usage = {};  ///< most of the KV cache that was in use, as a share
     std::optional<double> slots = {};  ///< most sequences that the server works on at once, by its settings
     /// Measured seconds of the window in which the server computed at least one prompt. If it is absent, the
@@ -69,7 +71,7 @@ const GapPart* first_to_fix(const Gap& gap);
 
 /// Sentences about first_to_fix(): "batch shortfall: 4.1 ms of the 12.3 ms of a step; without it $0.41 →
 /// $0.27 per million output tokens. What helps: …". A largest residual is explained first; without a part to
-/// fix, the limit is most of the step. Empty for a gap without parts.
-std::string what_to_fix_first(const Gap& gap);
+/// fix, the limit is most of the step. Empty for a gap without parts. `reads_metrics`: that of the GapRun.
+std::string what_to_fix_first(const Gap& gap, bool reads_metrics = false);
 
 }  // namespace paretoken::reports

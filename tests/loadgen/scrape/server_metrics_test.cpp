@@ -274,6 +274,10 @@ TEST(ServerFiguresOver, a_stretch_are_differences_means_and_maxima) {
     EXPECT_FALSE(figures.contains("prefix_hit_ratio"));
     const auto one = std::vector{five_seconds().front()};
     EXPECT_TRUE(figures_over(one, {kStart, kStart + 5s}).empty());
+    EXPECT_FALSE(figures_over(five_seconds(), {kStart + 1500ms, kStart + 2500ms}).contains("running"))
+        << "a single reading";
+    EXPECT_EQ(figures_over(five_seconds(), {kStart, kStart + 6s}).at("running_max"), 4)
+        << "without the readings before and after the load";
 }
 
 TEST(ServerFiguresOver, a_reset_counts_from_zero_again) {

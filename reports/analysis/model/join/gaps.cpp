@@ -125,6 +125,7 @@ GapRun gap_run_of(const ReportPoint& point) {
                .output_tokens_per_s = point.output_tokens_per_s.value_or(0),
                .closed_loop = !point.open_loop,
                .running = server_figure(point.result, "running"),
+               .reads_metrics = point.result.server && point.result.server->scrapes > 0,
                .kv_usage = server_figure(point.result, "kv_usage_max"),
                .slots = slots_of(point.result)};
     run.cached_part = cached_part_of(point.result);
