@@ -133,6 +133,12 @@ Share share_of_ok(const RunResult& run, std::uint64_t part) {
 }
 
 /// Returns the relative deviation of the server's mean length; 0 if it is at most `tolerance` tokens.
+/// A single answer among several says nothing about the way to the server.
+Share bunched_share(const RunResult& run) {
+    if (run.counts.bunched == 1 && run.counts.ok > 1) return std::nullopt;
+    return share_of_ok(run, run.counts.bunched);
+}
+
 Share deviation(const std::optional<Asked>& length, double tolerance) {
     if (!length || length->asked <= 0) return std::nullopt;
     const double off = std::abs(length->counted - length->asked);
@@ -190,13 +196,14 @@ constexpr std::array kChecks = {
     Check{"errors", "failed requests", "of all requests", error_share, 0.01, kMaxFailed},
     Check{"no_stream", "the server did not stream: answers that came in one piece", "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.unstreamed); }, 0, 0.05},
-    Check{"bunched_stream",
-          "tokens came at once; nginx needs proxy_buffering off and tcp_nodelay on, HAProxy option "
-          "http-no-delay, a CDN neither compression nor buffering, unless the server itself computes answers "
-          "before it sends them; inter-token times and the time per output token have no meaning: answers "
-          "whose tokens came together after they had been computed",
-          "of those that came well",
-          [](const RunResult& run) { return share_of_ok(run, run.counts.bunched); }, 0.05, kNever},
+    Check{
+        "bunched_stream",
+        "tokens came at once, because the server or its host was held up, because it computes answers before "
+        "it sends them, or because something in between collects them (nginx needs proxy_buffering off and "
+        "tcp_nodelay on, HAProxy option http-no-delay, a CDN neither compression nor buffering); inter-token "
+        "times and the time per output token have no meaning: answers whose tokens came together after they "
+        "had been computed",
+        "of those that came well", bunched_share, 0.05, kNever},
     Check{
         "early_first_event",
         "the first event came long before all others, so that the time to first token may be too short and "

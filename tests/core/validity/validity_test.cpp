@@ -9,6 +9,7 @@
 namespace paretoken {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -396,6 +397,10 @@ TEST(Validity, answers_that_do_not_show_how_they_were_generated_are_told) {
         return checks_of(validity);
     };
     EXPECT_EQ(reason_for(&Counts::bunched), std::vector<std::string>{"bunched_stream"});
+    auto one_of_many = clean_run();
+    one_of_many.counts.ok = 4;
+    one_of_many.counts.bunched = 1;
+    EXPECT_THAT(checks_of(validity_of(one_of_many)), Not(Contains("bunched_stream")));
     EXPECT_EQ(reason_for(&Counts::disputed), std::vector<std::string>{"disputed_counts"});
     EXPECT_EQ(reason_for(&Counts::early_first), std::vector<std::string>{"early_first_event"});
     EXPECT_EQ(reason_for(&Counts::starved), std::vector<std::string>{"starved"});
