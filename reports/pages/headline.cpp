@@ -44,8 +44,10 @@ std::string requests_text(const RunResult& result) {
     const std::string requests =
         fmt::format("{} request{}", grouped(counts.requests), counts.requests == 1 ? "" : "s");
     if (!tells_failures(result)) return requests + ", failures not known";
-    if (counts.failed == 0) return requests + ", none failed";
-    return fmt::format("{} of {} failed", grouped(counts.failed), requests);
+    const std::string hung_up =
+        counts.abandoned == 0 ? "" : fmt::format(", users hung up on {}", grouped(counts.abandoned));
+    if (counts.failed == 0) return fmt::format("{}, none failed{}", requests, hung_up);
+    return fmt::format("{} of {} failed{}", grouped(counts.failed), requests, hung_up);
 }
 
 std::string rates_text(const RunResult& result) {

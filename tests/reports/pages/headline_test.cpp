@@ -38,6 +38,10 @@ TEST(RunHeadline, begins_with_the_verdict_and_ends_with_the_next_command) {
     expect_short(text);
     EXPECT_THAT(text, StartsWith("valid  SmolLM2-135M"));
     EXPECT_THAT(lines_of(text).front(), HasSubstr(" · c=16 · 600 requests, none failed · 61.3 s"));
+    RunResult left = sample::run(16);
+    left.counts.abandoned = 4;
+    EXPECT_THAT(lines_of(run_headline(left, {}, "")).front(),
+                HasSubstr("600 requests, none failed, users hung up on 4"));
     EXPECT_EQ(lines_of(text).back(), "  next      paretoken report runs/c16");
     for (const char* const expected : {"tok/s", "req/s", "p50", "p95", "p99", "TTFT, ", "ITL, ", "E2E, "})
         EXPECT_THAT(text, HasSubstr(expected));
