@@ -123,7 +123,6 @@ struct WatchInterval {
     Load load;
     KeepingSink kept = {};
     loadgen::Progress progress = {};
-    std::atomic<double> ended_s = 0;  ///< when its requests had ended
     std::future<Recorded> recorded = {};
 };
 
@@ -178,7 +177,6 @@ class Watch {
             RedactingSink sink(of.kept, target_.secrets());
             Recorded recorded{.begun = {.shape = loadgen::shape_of(of.load.options)}};
             recorded.observed = target_.make(of.load, sink, of.progress, interruption);
-            of.ended_s = now_s();
             return recorded;
         });
         return interval;
@@ -239,8 +237,7 @@ class Watch {
 
     void tell(const RunResult& result, const std::vector<RequestRecord>& records,
               const WatchInterval& interval) {
-        const double end_s =
-            std::min(now_s(), std::max(interval.begin_s + interval.length_s, interval.ended_s.load()));
+        const double end_s = std::min(now_s(), interval.begin_s + interval.length_s);
         // In virtual time the end lies in the future, because intervals are computed faster than they pass.
         const std::chrono::seconds ago(std::llround(seconds(Clock::now() - began_) - end_s));
         reports::WatchLine line{.interval = interval.number,

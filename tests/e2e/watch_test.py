@@ -180,7 +180,7 @@ class Watch(Case):
         for line in lines:
             self.assertGreater(line["failed"], 0)
         for before, line in zip(lines, lines[1:]):
-            self.assertLess(line["begin_s"], before["end_s"], "it began while requests of the one before were in flight")
+            self.assertAlmostEqual(line["begin_s"], before["end_s"], delta=.5)  # whatever was still in flight
 
     def test_answers_of_another_model_are_told_once(self):
         def other_model(x):
