@@ -117,11 +117,7 @@ struct ServedCard {
 /// Returns the card that the user gave, or that of the file or model that the server names.
 std::optional<ServedCard> served_card(const LoadPlan& asked, const loadgen::EndpointFacts& facts) {
     if (!asked.model_card.empty()) return ServedCard{asked.model_card, cards::model_card(asked.model_card)};
-    std::vector<std::string> names;
-    if (const auto path = facts.server_config.find("model_path"); path != facts.server_config.end())
-        names.push_back(path->second);
-    names.push_back(facts.body.model);
-    for (const std::string& name : names) {
+    for (const std::string& name : experiments::card_names_of(facts)) {
         try {
             return ServedCard{name, cards::model_card(name)};
         } catch (const Error&) {  // the server calls its model something else

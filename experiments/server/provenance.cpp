@@ -49,16 +49,17 @@ Hardware hardware_of(const std::string& gpu, const loadgen::EndpointFacts& facts
     return {};
 }
 
-/// Returns the GGUF file of this machine that a server on it names; empty if there is none.
+/// Returns the GGUF file, or the folder of a config.json, of this machine that a server on it names; empty if
+/// there is none.
 std::string model_file_of(const loadgen::EndpointFacts& facts) {
     if (!facts.local) return {};
-    std::vector<std::string> names{facts.body.model};
-    if (const auto path = facts.server_config.find("model_path"); path != facts.server_config.end())
-        names.push_back(path->second);
-    std::error_code ignored;
-    for (const std::string& name : names)
-        if (name.starts_with('/') && name.ends_with(".gguf") &&
-            std::filesystem::is_regular_file(name, ignored))
+    const auto is_file = [](const std::filesystem::path& path) {
+        std::error_code ignored;
+        return std::filesystem::is_regular_file(path, ignored);
+    };
+    for (const std::string& name : card_names_of(facts))
+        if (name.starts_with('/') &&
+            (name.ends_with(".gguf") ? is_file(name) : is_file(std::filesystem::path(name) / "config.json")))
             return name;
     return {};
 }
@@ -90,6 +91,14 @@ std::vector<std::string> words_to_continue(const Invocation& invocation,
     std::vector<std::string> words = with_option(invocation.argv, "--out", directory.string());
     std::erase(words, "--overwrite");
     return words;
+}
+
+std::vector<std::string> card_names_of(const loadgen::EndpointFacts& facts) {
+    std::vector<std::string> names;
+    if (const auto path = facts.server_config.find("model_path"); path != facts.server_config.end())
+        names.push_back(path->second);
+    names.push_back(facts.body.model);
+    return names;
 }
 
 Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation) {

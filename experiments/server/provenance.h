@@ -12,6 +12,10 @@ struct LoadPlan;
 struct RunResult;
 }  // namespace paretoken
 
+namespace paretoken::loadgen {
+struct EndpointFacts;
+}  // namespace paretoken::loadgen
+
 namespace paretoken::experiments {
 
 class Target;
@@ -24,6 +28,9 @@ struct Invocation {
 /// Returns the words of the command that continues in `directory` what this invocation began there.
 std::vector<std::string> words_to_continue(const Invocation& invocation,
                                            const std::filesystem::path& directory);
+
+/// Returns the paths and names by which a server may name the card of its model, the best first.
+std::vector<std::string> card_names_of(const loadgen::EndpointFacts& facts);
 
 /// Returns the provenance of a run that starts now. Throws UsageError for a wrong GPU or model card.
 Provenance provenance_of(const Target& target, const LoadPlan& resolved, const Invocation& invocation);

@@ -57,6 +57,9 @@ void ask_what_it_is(Asker& asker, const std::optional<protocol::ListedModel>& mo
     if (model) {
         facts.server_kind = protocol::kind_by_owner(model->owner);
         facts.context = model->context;
+        if (model->root.starts_with('/'))
+            facts.server_config["model_path"] =
+                printable_line(asker.secrets().redacted(model->root), kLongestName);
     }
     if (facts.server_kind == "vllm" || facts.server_kind == "paretoken-sim") {
         const http::Fetched version = asker.get_if_quick("/version");

@@ -22,7 +22,8 @@ ListedModel model_of(dom::element element) {
     if (!element.get(name)) return {.name = std::string(name), .owner = {}, .context = {}};
     ListedModel model{.name = {},
                       .owner = std::string(text_in(element, "owned_by")),
-                      .context = tokens_at(element, "max_model_len")};
+                      .context = tokens_at(element, "max_model_len"),
+                      .root = std::string(text_in(element, "root"))};
     for (const auto key : {"id", "model", "name"})
         if (model.name.empty()) model.name = text_in(element, key);
     return model;

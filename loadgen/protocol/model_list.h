@@ -12,6 +12,7 @@ struct ListedModel {
     std::string name;
     std::string owner;                    ///< "owned_by", which tells the kind of some servers
     std::optional<std::int64_t> context;  ///< "max_model_len", if it is a possible number of tokens
+    std::string root = {};                ///< "root": the folder or repository that vLLM loaded; may be empty
 
     bool operator==(const ListedModel&) const = default;
 };

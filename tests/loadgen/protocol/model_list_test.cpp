@@ -33,10 +33,11 @@ TEST(ModelList, may_be_empty) {
 }
 
 TEST(ModelList, tells_the_owner_and_the_context) {
-    const auto models = listed_models(R"({"data":[{"id":"a","owned_by":"vllm","max_model_len":4096},
+    const auto models = listed_models(R"({"data":[{"id":"a","owned_by":"vllm","max_model_len":4096,
+                                                   "root":"/models/a"},
                                                   {"id":"b","owned_by":null,"max_model_len":0}]})");
     ASSERT_EQ(models.size(), 2U);
-    EXPECT_EQ(models[0], (ListedModel{"a", "vllm", 4096}));
+    EXPECT_EQ(models[0], (ListedModel{"a", "vllm", 4096, "/models/a"}));
     EXPECT_EQ(models[1], (ListedModel{"b", "", std::nullopt}));
 }
 
