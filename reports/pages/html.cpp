@@ -116,6 +116,8 @@ const ReportPoint* best_point(const Configuration& configuration, Value value) {
     return best;
 }
 
+constexpr std::string_view kNotProved = "; measured within, but not proved at 99 %";
+
 std::vector<Figure> figures_of(const Configuration& configuration) {
     const auto usd = [](const ReportPoint& p) {
         return p.cost ? std::optional(p.cost->usd_per_m_output) : std::nullopt;
@@ -124,21 +126,19 @@ std::vector<Figure> figures_of(const Configuration& configuration) {
     const auto per_user = [](const ReportPoint& p) { return p.interactivity; };
     const auto of_limit = [](const ReportPoint& p) { return p.of_limit; };
     std::vector<Figure> figures;
-    if (const ReportPoint* p = answer_point(configuration); p != nullptr && usd(*p)) {
-        std::string note = "all costs on output, per M tokens, " + p->load_label;
-        if (p->limits == SloVerdict::within) note += "; measured within, but not proved at 99 %";
-        figures.push_back(
-            {p->limits ? "Cheapest within the limits" : "Cheapest", "$" + dollars(*usd(*p)), note});
-    }
     const auto named = [](const char* name, const ReportPoint& p) {
         return std::string(name) + (p.limits ? " within the limits" : "");
     };
+    const auto note = [](const char* unit, const ReportPoint& p) {
+        return fmt::format("{}, {}{}", unit, p.load_label, p.limits == SloVerdict::within ? kNotProved : "");
+    };
+    if (const ReportPoint* p = answer_point(configuration); p != nullptr && usd(*p))
+        figures.push_back(
+            {named("Cheapest", *p), "$" + dollars(*usd(*p)), note("all costs on output, per M tokens", *p)});
     if (const ReportPoint* p = best_point(configuration, per_user))
-        figures.push_back(
-            {named("Fastest for a user", *p), significant(per_user(*p)), "tok/s, " + p->load_label});
+        figures.push_back({named("Fastest for a user", *p), significant(per_user(*p)), note("tok/s", *p)});
     if (const ReportPoint* p = best_point(configuration, rate))
-        figures.push_back(
-            {named("Highest throughput", *p), significant(rate(*p)), "tok/s, " + p->load_label});
+        figures.push_back({named("Highest throughput", *p), significant(rate(*p)), note("tok/s", *p)});
     if (const ReportPoint* p = best_point(configuration, of_limit))
         figures.push_back(
             {"Nearest the hardware", significant(*of_limit(*p) * 100) + " %", "of limit, " + p->load_label});

@@ -30,6 +30,11 @@ std::string what_the_hardware_could(const ReportPoint& point, const AnswerInputs
                                                     : significant(limit.output_tokens_per_s) + " tok/s";
     };
     const LimitPoint& floor = *inputs.floor;
+    if (inputs.without_slots && rate(floor) == rate(*inputs.without_slots))
+        return fmt::format(
+            ". At the same speed per user, the limit with the server's {:.0f} slots is {}, and more slots "
+            "would not change it",
+            floor.batch, rate(floor));
     if (!inputs.without_slots)
         return fmt::format(
             ". At the same speed per user, the hardware's limit is {} with {:.0f} requests in flight",
@@ -108,6 +113,13 @@ std::string answer_title(const ReportModel& model) {
         const std::string& text = model.searches.front().text;
         return text.substr(0, std::min(text.find(". "), text.size() - 1));
     }
+    const std::vector<Choice>& ranked = model.choice.ranked;
+    if (model.configurations.size() > 1 && !ranked.empty() && ranked.front().usd_per_m_output)
+        return fmt::format("${} per million output tokens with {}, the cheapest of {} configurations{}",
+                           dollars(*ranked.front().usd_per_m_output),
+                           model.configurations[ranked.front().configuration].title,
+                           model.configurations.size(),
+                           model.choice.slos.empty() ? "" : " within your limits");
     const ReportPoint* const point =
         model.configurations.size() == 1 ? answer_point(model.configurations.front()) : nullptr;
     if (point == nullptr || !point->cost) return "Cost and performance";

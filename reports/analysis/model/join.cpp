@@ -180,7 +180,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     const bool lacks_micro = options.micro.empty() && has_real_run(model.configurations);
     if (!options.micro_note.empty() && (!used.empty() || lacks_micro))
         model.notes.push_back(options.micro_note);
-    if (model.title.empty()) model.title = answer_title(model);
+    if (model.title.empty()) model.title = model.demand ? demand_title(model) : answer_title(model);
     return model;
 }
 

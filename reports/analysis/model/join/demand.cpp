@@ -72,22 +72,29 @@ DemandTable demand_of(const std::vector<Configuration>& configurations, const st
     return table;
 }
 
-std::string demand_sentence(const ReportModel& model) {
+std::string demand_title(const ReportModel& model) {
     const DemandTable& demand = *model.demand;
     const std::string rate = significant(demand.asked.requests_per_s);
     if (demand.ranked.empty() || !demand.ranked.front().why_not.empty())
         return fmt::format(
-            "No configuration carries requests within the limits, so that {} req/s cannot be planned.", rate);
+            "No configuration carries requests within the limits, so that {} req/s cannot be planned", rate);
     const DemandRow& best = demand.ranked.front();
-    std::string text = fmt::format(
-        "{} req/s need {} × {}{}: each carries {} req/s within the limits ({}, {}), and {:.0f} % of that is "
-        "used.",
-        rate, best.replicas, model.configurations[best.configuration].title,
-        best.usd_per_month ? fmt::format(", ${} per month", dollars(*best.usd_per_month)) : "",
-        significant(best.requests_per_s), best.load_label,
-        best.shown ? "proved at 99 % confidence"
-                   : "measured, with too few requests to prove it at 99 % confidence",
-        best.utilization * 100);
+    return fmt::format(
+        "{} req/s need {} × {}{}", rate, best.replicas, model.configurations[best.configuration].title,
+        best.usd_per_month ? fmt::format(", ${} per month", dollars(*best.usd_per_month)) : "");
+}
+
+std::string demand_sentence(const ReportModel& model) {
+    const DemandTable& demand = *model.demand;
+    const std::string title = demand_title(model);
+    if (demand.ranked.empty() || !demand.ranked.front().why_not.empty()) return title + ".";
+    const DemandRow& best = demand.ranked.front();
+    std::string text =
+        fmt::format("{}: each carries {} req/s within the limits ({}, {}), and {:.0f} % of that is used.",
+                    title, significant(best.requests_per_s), best.load_label,
+                    best.shown ? "proved at 99 % confidence"
+                               : "measured, with too few requests to prove it at 99 % confidence",
+                    best.utilization * 100);
     if (best.queues)
         text +=
             " The run had a fixed number of requests in flight. Requests that arrive at random also queue: "

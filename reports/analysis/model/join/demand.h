@@ -13,6 +13,9 @@ namespace paretoken::reports {
 DemandTable demand_of(const std::vector<Configuration>& configurations, const std::vector<Slo>& slos,
                       const AskedDemand& asked);
 
+/// The beginning of that sentence, which says what is needed: "50 req/s need 4 × L40S, $2,100 per month".
+std::string demand_title(const ReportModel& model);
+
 /// The answer in a sentence. `model` has a demand.
 std::string demand_sentence(const ReportModel& model);
 

@@ -852,6 +852,14 @@ TEST(Report, HasATitleThatSaysWhatItFound) {
                           .narrow = {}}};
     EXPECT_EQ(answer_title(searched), "4.5 req/s is the highest");
     EXPECT_EQ(answer_title({}), "Cost and performance");
+    ReportModel several;
+    several.configurations.resize(2);
+    several.configurations[1].title = "B";
+    several.choice.ranked = {{.configuration = 1, .usd_per_m_output = .2}, {.configuration = 0}};
+    EXPECT_EQ(answer_title(several),
+              "$0.200 per million output tokens with B, the cheapest of 2 configurations");
+    several.choice.slos = {"ttft_p95:800"};
+    EXPECT_THAT(answer_title(several), ::testing::EndsWith(" within your limits"));
 }
 
 TEST(Gap, IsLeftOutWhereTheServerDidNotKeepUp) {
