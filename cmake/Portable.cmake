@@ -31,14 +31,14 @@ add_library(benchmark::benchmark ALIAS paretoken_benchmark)
 
 # Sources whose speed does not matter are compiled for size, and functions with the same code are kept once, so that the programs
 # stay small (tests/packaging/programs_test.py).
-set(cold core/plan core/run core/text simulator/answers loadgen/scrape loadgen/power loadgen/probe)
+set(cold core/plan core/run core/text core/validity simulator/answers loadgen/scrape loadgen/power loadgen/probe)
 list(TRANSFORM cold REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/\\1/*.cpp")
 file(GLOB_RECURSE cold ${cold})
 file(GLOB cold_files ${CMAKE_SOURCE_DIR}/simulator/engine/*profile.cpp)
 list(APPEND cold ${cold_files})
 list(FILTER cold EXCLUDE REGEX "/core/run/union\\.cpp$")  # it looks at every request
 foreach(file cli/main core/bytes core/evidence/steadiness core/evidence/unpaired core/formats core/nearest core/record/reported
-             core/result/alerts core/result/slo core/result/validity core/spec loadgen/advice loadgen/http/address
+             core/result/alerts core/result/overload core/result/slo core/spec loadgen/advice loadgen/http/address
              loadgen/http/certificate_store loadgen/http/fetch loadgen/http/message loadgen/http/tls loadgen/http/url
              loadgen/load/arrival loadgen/load/jobs loadgen/load/limits loadgen/load/mix loadgen/load/schedule
              loadgen/load/stop_monitor loadgen/protocol/body loadgen/protocol/model_list loadgen/protocol/tokenize
