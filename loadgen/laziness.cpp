@@ -10,6 +10,7 @@ constexpr double kNews = 0.25;  ///< weight of the latest interval
 constexpr Duration kShortestNap = std::chrono::microseconds(40);
 constexpr double kShareOfGap = 1.0 / 20;
 constexpr double kShareOfRequest = 1.0 / 200;
+constexpr Duration kPerSocket = std::chrono::microseconds(10);  ///< approximate time to serve a ready socket
 
 }  // namespace
 
@@ -19,6 +20,10 @@ Duration nap_for(double reads_per_s, double finished_per_s, double streams, doub
     if (finished_per_s > 0) nap = std::min(nap, kShareOfRequest * streams / finished_per_s);
     const bool pays = nap >= seconds(kShortestNap) && reads_per_s * nap >= kFewestReads;
     return pays ? from_seconds(nap) : Duration{};
+}
+
+int sockets_before(Duration left, int most) {
+    return static_cast<int>(std::clamp<Duration::rep>(left / kPerSocket, kFewestPerRound, most));
 }
 
 Duration Laziness::nap(const Traffic& traffic) {

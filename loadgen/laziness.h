@@ -27,6 +27,13 @@ inline constexpr Duration kLongestNap = std::chrono::microseconds(500);
 /// 40 µs, too short for a call to the kernel, serves fewer than kFewestReads, or if busy is above kBusy.
 Duration nap_for(double reads_per_s, double finished_per_s, double streams, double busy);
 
+/// The fewest sockets that a round may serve: a start waits for these at most, a twentieth of a millisecond.
+inline constexpr int kFewestPerRound = 8;
+
+/// Returns how many sockets a round may serve, at most `most`, so that it ends before the next start, which
+/// is due after `left`. A round of kFewestPerRound sockets may end after it.
+int sockets_before(Duration left, int most);
+
 /// Computes the naps of one worker from smoothed rates, which are updated at most every 5 ms.
 class Laziness {
   public:

@@ -96,7 +96,7 @@ void Worker::run(Job job) {
         act(now);
         if (ended_) break;
         const bool polling = polls(now);
-        round = drain_.serve(round.more || polling || more_to_start_ ? now : rest(now));
+        round = serve(now, round.more || polling || more_to_start_);
         if (polling && round.served == 0) {
             const Duration polled = Clock::now() - now;
             polled_ += polled;
@@ -193,16 +193,13 @@ void Worker::act(TimePoint now) {
 /// the first token of a stream lie unread until its second arrives, one read would take both, and both would
 /// get the time of the second, because the kernel stamps the last bytes of a read.
 void Worker::dispatch() {
-    due_ = TimePoint::max();
     more_to_start_ = false;
     std::visit(Overloaded{
                    [&](const Start& next) {
                        start(next);
                        more_to_start_ = true;
                    },
-                   [&](const Wait& wait) {
-                       if (wait.until) due_ = *wait.until;
-                   },
+                   [&](const Wait& wait) { due_ = wait.until.value_or(TimePoint::max()); },
                    [&](const Done&) { ended_ = true; },
                },
                job_->mix.next(Clock::now()));
@@ -218,6 +215,17 @@ void Worker::dispatch() {
 void Worker::close_idle() {
     keeps_reserve_ = false;
     for (const auto& link : links_) link->pool.close_idle();
+}
+
+/// Serves the sockets that are ready; the fewer, the nearer the next start is, so that it is hardly late.
+http::Drain::Round Worker::serve(TimePoint now, bool at_once) {
+    const TimePoint until = at_once ? now : rest(now);
+    if (due_ == TimePoint::max()) return drain_.serve(until);
+    const Duration left = due_ - Clock::now();
+    const bool has_rested_until_due = !at_once && left <= Duration{};
+    looked_ = !(looked_ && has_rested_until_due);
+    if (!looked_) return {};
+    return drain_.serve(until, sockets_before(left, http::Drain::kMostPerRound));
 }
 
 /// Returns whether the next start is so near that the kernel's wake-up would delay it.

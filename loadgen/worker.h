@@ -36,8 +36,8 @@ class Worker final : private ClientSink {
 
     /// Opens the load's connections to all servers until they are open or refused, or `latest`.
     void open_connections(std::size_t connections, TimePoint latest);
-    /// Keeps a connection to each server in reserve during the load. An open loop needs it, because its
-    /// requests do not wait for a connection that becomes free.
+    /// Keeps a connection to each server in reserve during the load: opens the next one as soon as it is
+    /// used. An open loop needs it, because its requests do not wait for a connection that becomes free.
     void keep_reserve() { keeps_reserve_ = true; }
 
     /// The load, and what it is reported to; these must outlive run().
@@ -72,6 +72,7 @@ class Worker final : private ClientSink {
     void start(const Start& start);
     void tick(TimePoint now);
     void sample_cpu(TimePoint now);
+    http::Drain::Round serve(TimePoint now, bool at_once);
     bool polls(TimePoint now) const;
     TimePoint rest(TimePoint now);
     std::optional<std::string> session_id(const Session& session, SessionScope scope,
@@ -96,7 +97,7 @@ class Worker final : private ClientSink {
     };
     std::vector<Ahead> ahead_;  ///< one for each class of the load
     TimePoint began_;
-    TimePoint due_;  ///< time of the next start on the schedule
+    TimePoint due_ = TimePoint::max();  ///< time of the next start on the schedule, or of a late one
     TimePoint tick_due_;
     TimePoint cpu_sampled_at_;
     Duration cpu_before_{};
@@ -105,6 +106,7 @@ class Worker final : private ClientSink {
     std::atomic<bool> cut_off_requested_{false};
     TimePoint cut_off_due_ = TimePoint::max();
     bool more_to_start_ = false;  ///< whether a request may have to be started after the next round
+    bool looked_ = false;         ///< whether the latest call of serve() looked at the sockets
     bool keeps_reserve_ = false;
     bool ended_ = false;
     std::uint64_t routed_ = 0;  ///< number of requests for which a server was chosen

@@ -122,16 +122,16 @@ void Drain::remove(int fd, Listener& listener) {
     }
 }
 
-Drain::Round Drain::serve(TimePoint until) {
+Drain::Round Drain::serve(TimePoint until, int most) {
     epoll_event events[kMostPerRound];
     const TimePoint now = Clock::now();
-    const int ready = wait_for_events(epoll_, events, kMostPerRound, std::max(Duration{}, until - now));
+    const int ready = wait_for_events(epoll_, events, most, std::max(Duration{}, until - now));
     const TimePoint after = Clock::now();
     waited_ += std::max(Duration{}, after - now - kLooked);
     const Wait wait(std::exchange(looked_at_, after), now, after);
     if (wait.blocked() && ready <= 0) add_wake(after - std::max(now, until));
     if (!more_) wait_ = wait;
-    more_ = ready == kMostPerRound;
+    more_ = ready == most;
     if (ready <= 0) return {};
     clock_map_.refresh(after);
     round_ = {ready_.data(), static_cast<std::size_t>(ready)};

@@ -92,12 +92,12 @@ class Drain {
 
     struct Round {
         int served = 0;
-        bool more = false;  ///< whether it served kMostPerRound sockets, so that more may be ready
+        bool more = false;  ///< whether it served as many sockets as it might, so that more may be ready
     };
 
-    /// Serves ready sockets, at most kMostPerRound, so that a burst never delays due actions; if none is
-    /// ready, waits for one until `until` (a past time: not), a wake() or a signal.
-    Round serve(TimePoint until);
+    /// Serves ready sockets, at most `most` (1 to kMostPerRound), so that a burst never delays due actions;
+    /// if none is ready, waits for one until `until` (a past time: not), a wake() or a signal.
+    Round serve(TimePoint until, int most = kMostPerRound);
     static constexpr int kMostPerRound = 32;
     /// The bytes of a listener's object that are prefetched once its socket was read.
     static constexpr std::size_t kListenerBytes = 320;
@@ -160,7 +160,7 @@ class Drain {
     Histogram read_delay_;
     Histogram unstamped_delay_;
     TimePoint looked_at_;  ///< time of the last look at what is ready
-    /// The call that reported the sockets being served. If a round was full (kMostPerRound sockets), some
+    /// The call that reported the sockets being served. If a round was full (Round::more), some
     /// ready sockets may not have been reported in it, and the next round keeps its call.
     Wait wait_;
     Duration waited_{};

@@ -42,6 +42,13 @@ TEST(NapFor, AWorkerWithoutTimeToSpareDoesNotNap) {
     EXPECT_EQ(nap_for(150'000, 0, 1000, kBusy + 0.01), Duration{});
 }
 
+TEST(SocketsBefore, AreFewerTheNearerTheNextStartIs) {
+    EXPECT_EQ(sockets_before(milliseconds(100), 32), 32);
+    EXPECT_EQ(sockets_before(microseconds(200), 32), 20);
+    EXPECT_EQ(sockets_before(microseconds(79), 32), kFewestPerRound);
+    EXPECT_EQ(sockets_before(-milliseconds(1), 32), kFewestPerRound);  // a start is late
+}
+
 TEST(Laziness, StopsNappingWhenThereIsNoTimeToWait) {
     Laziness laziness;
     Traffic traffic{.now = TimePoint(milliseconds(1)), .streams = 1000};

@@ -224,9 +224,12 @@ TEST(Drain, ServesFewAtATimeAndSaysThatThereAreMore) {
     const auto first = drain.serve(Clock::now());
     EXPECT_EQ(first.served, Drain::kMostPerRound);
     EXPECT_TRUE(first.more);
-    const auto second = drain.serve(Clock::now());
-    EXPECT_EQ(second.served, 5);
-    EXPECT_FALSE(second.more);
+    const auto second = drain.serve(Clock::now(), 4);
+    EXPECT_EQ(second.served, 4);
+    EXPECT_TRUE(second.more);
+    const auto third = drain.serve(Clock::now(), 4);
+    EXPECT_EQ(third.served, 1);
+    EXPECT_FALSE(third.more);
 }
 
 TEST(Drain, CountsReadsThatBroughtBytes) {
