@@ -299,6 +299,7 @@ void Worker::start(const Start& start) {
     add_tokens(request, planned, record);
     job_->mix.started(start, std::move(request.request.prompt));
     link.client.start(std::move(request), std::move(record));
+    if (keeps_reserve_ && !link.pool.has_spare()) link.pool.open_ahead(1);
 }
 
 void Worker::on_first_token(const RequestRecord& record, TimePoint at) {
