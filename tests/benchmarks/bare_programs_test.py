@@ -120,6 +120,31 @@ class HighestRate(unittest.TestCase):
         self.assertEqual(COST.never_falling([3, 2, 1]), [2, 2, 2])
 
 
+class Rows(unittest.TestCase):
+    def test_tls_may_cost_a_fifth_more_and_busy_rounds_decide_nothing(self):
+        def rounds(ratio, disturbed=()):
+            cost = {"load": 10_000, "fold": 100, "system": 7_000, "user": 3_000}
+            more = {key: value * ratio for key, value in cost.items()}
+            return [{"plain": {"cost": cost}, "tls": {"cost": more}, "ratio": ratio, "disturbed": disturbed}] * 3
+        self.assertEqual(COST.tls_row_of(200, 20_000, rounds(1.19))["verdict"], "ok")
+        self.assertEqual(COST.tls_row_of(200, 20_000, rounds(1.25))["verdict"], "MISSED")
+        row = COST.tls_row_of(200, 20_000, rounds(1.25, ["others used 50 %"]) + rounds(1.1)[:2])
+        self.assertEqual((row["verdict"], row["clean"], row["rounds"]), ("INCONCLUSIVE", 2, 5))
+        self.assertEqual(COST.cost_text(row["cost_ns"]["plain"]), "10.0 (3.0 + 7.0)")
+
+    def test_sending_is_judged_by_undisturbed_rounds(self):
+        def rounds(p99_s, disturbed=()):
+            return [{"p50_s": 20e-6, "p99_s": p99_s, "disturbed": disturbed}] * 3
+        self.assertEqual(COST.sending_row_of(rounds(80e-6))["verdict"], "ok")
+        self.assertEqual(COST.sending_row_of(rounds(120e-6))["verdict"], "MISSED")
+        self.assertEqual(COST.sending_row_of(rounds(1, ["probe lost 9 %"]) + rounds(80e-6))["p99_s"], 80e-6)
+        self.assertEqual(COST.sending_row_of(rounds(80e-6, ["probe lost 9 %"]))["verdict"], "INCONCLUSIVE")
+
+    def test_the_delay_of_sending_is_that_of_requests_due_beside_all_streams(self):
+        records = [{"scheduled_s": 0.5, "sent_s": 0.9}, {"scheduled_s": 2.0, "sent_s": 2.25}]
+        self.assertEqual(COST.sending_delays(records, 1.02), [0.25])
+
+
 class Clients(unittest.TestCase):
     def test_the_bare_client_counts_what_was_sent(self):
         for phase in ("spread", "lockstep", "arrival"):
