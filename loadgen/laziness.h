@@ -34,6 +34,18 @@ inline constexpr int kFewestPerRound = 8;
 /// is due after `left`. A round of kFewestPerRound sockets may end after it.
 int sockets_before(Duration left, int most);
 
+/// Decides when a worker may start a request although sockets are still ready. Writing a request of 2 MB
+/// takes milliseconds, in which more events arrive than a round reads.
+class Turns {
+  public:
+    /// Notes the time of a start, or of writing a request ahead. Reading then has as much time.
+    void started(TimePoint began, TimePoint ended) { read_until_ = ended + (ended - began); }
+    bool may_start(TimePoint now, bool more_to_read) const { return !more_to_read || now >= read_until_; }
+
+  private:
+    TimePoint read_until_;
+};
+
 /// Computes the naps of one worker from smoothed rates, which are updated at most every 5 ms.
 class Laziness {
   public:

@@ -94,6 +94,7 @@ void Worker::run(Job job) {
     while (true) {
         const TimePoint now = Clock::now();
         act(now);
+        if (turns_.may_start(now, round.more)) dispatch();
         if (ended_) break;
         const bool polling = polls(now);
         round = serve(now, round.more || polling || more_to_start_);
@@ -177,7 +178,8 @@ void Worker::obey(TimePoint now) {
     }
 }
 
-/// Does everything except serving sockets: stops from outside, due actions, and leftovers of the last round.
+/// Does everything except starts and serving sockets: stops from outside, due actions, and leftovers of the
+/// last round.
 void Worker::act(TimePoint now) {
     obey(now);
     if (now >= tick_due_) tick(now);
@@ -186,13 +188,13 @@ void Worker::act(TimePoint now) {
         link->client.resend();
         link->client.hang_up(now);
     }
-    dispatch();
 }
 
 /// Starts at most one request, so that the sockets are looked at between two starts. If a burst of starts let
 /// the first token of a stream lie unread until its second arrives, one read would take both, and both would
 /// get the time of the second, because the kernel stamps the last bytes of a read.
 void Worker::dispatch() {
+    const TimePoint began = Clock::now();
     more_to_start_ = false;
     std::visit(Overloaded{
                    [&](const Start& next) {
@@ -202,12 +204,14 @@ void Worker::dispatch() {
                    [&](const Wait& wait) { due_ = wait.until.value_or(TimePoint::max()); },
                    [&](const Done&) { ended_ = true; },
                },
-               job_->mix.next(Clock::now()));
-    if (ended_ || more_to_start_) return;
-    if (job_->mix.has_started_all())
-        close_idle();
-    else
-        prepare_next();
+               job_->mix.next(began));
+    if (!ended_ && !more_to_start_) {
+        if (job_->mix.has_started_all())
+            close_idle();
+        else
+            prepare_next();
+    }
+    turns_.started(began, Clock::now());
 }
 
 /// Closes connections that no request needs any more: a server that serves one connection at a time accepts

@@ -88,6 +88,7 @@ class Worker final : private ClientSink {
     std::vector<std::unique_ptr<Link>> links_;  ///< one for each target
     std::optional<Job> job_;                    ///< set by run()
     Laziness laziness_;
+    Turns turns_;
     Duration idle_{};  ///< time of naps and of polling without a result, since the start
     WorkerReport report_;
     std::vector<CpuSample> cpu_;

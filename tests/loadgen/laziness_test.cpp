@@ -49,6 +49,16 @@ TEST(SocketsBefore, AreFewerTheNearerTheNextStartIs) {
     EXPECT_EQ(sockets_before(-milliseconds(1), 32), kFewestPerRound);  // a start is late
 }
 
+TEST(Turns, ReadyAreReadForAsLongAsTheLastStartTook) {
+    Turns turns;
+    const auto at = [](int ms) { return TimePoint(milliseconds(ms)); };
+    EXPECT_TRUE(turns.may_start(at(1), true));
+    turns.started(at(10), at(18));
+    EXPECT_FALSE(turns.may_start(at(25), true));
+    EXPECT_TRUE(turns.may_start(at(25), false));  // none is ready
+    EXPECT_TRUE(turns.may_start(at(26), true));
+}
+
 TEST(Laziness, StopsNappingWhenThereIsNoTimeToWait) {
     Laziness laziness;
     Traffic traffic{.now = TimePoint(milliseconds(1)), .streams = 1000};
