@@ -1,7 +1,12 @@
 #include "datasets/synthetic/text.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
 #include <unordered_map>
+
+#include "core/random_below.h"
 
 namespace paretoken::datasets {
 namespace {
@@ -96,6 +101,42 @@ std::vector<std::uint32_t> cheapest_first(const std::vector<double>& costs) {
     return positions;
 }
 
+/// A word with its leading blank, in bytes that are copied as a whole.
+struct Cell {
+    std::array<char, 16> text{};
+    std::size_t size = 0;
+};
+
+constexpr auto kCells = [] {
+    std::array<Cell, std::size(kWords)> cells;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        cells[i].text[0] = ' ';
+        std::ranges::copy(kWords[i], cells[i].text.begin() + 1);
+        cells[i].size = kWords[i].size() + 1;
+    }
+    return cells;
+}();
+
+/// Appends words drawn from `positions`, as any_of() draws them, each after a blank.
+void append_any_of(std::span<const std::uint32_t> positions, std::size_t words, std::string& text,
+                   Random& random) {
+    constexpr std::size_t kBatch = 256;
+    std::array<std::int32_t, kBatch> drawn;
+    std::array<char, kBatch * sizeof(Cell::text)> bytes;
+    while (words > 0) {
+        const auto batch = std::span(drawn).first(std::min(words, kBatch));
+        fill_below(random, positions.size(), 0, batch);
+        char* end = bytes.data();
+        for (const std::int32_t place : batch) {
+            const Cell& cell = kCells[positions[static_cast<std::size_t>(place)]];
+            std::memcpy(end, cell.text.data(), sizeof cell.text);
+            end += cell.size;
+        }
+        text.append(bytes.data(), end);
+        words -= batch.size();
+    }
+}
+
 std::uint32_t any_of(std::span<const std::uint32_t> positions, Random& random) {
     return positions[random.below(positions.size())];
 }
@@ -131,20 +172,25 @@ std::string TextWriter::prompt(std::int64_t tokens, std::uint64_t opening, Rando
     const std::uint32_t first = openings_[opening % openings_.size()];
     std::string text(kWords[first]);
     const double budget = static_cast<double>(tokens) - calibration_.overhead_tokens;
-    double left = budget - calibration_.opening_word_tokens[first];
+    const double left = budget - calibration_.opening_word_tokens[first];
     text.reserve(static_cast<std::size_t>(std::max(16.0, 6 * budget)));
-    while (left > 0) {
-        const auto word = next_word(left, random);
-        if (!word) break;
-        text += ' ';
-        text += kWords[*word];
-        left -= calibration_.word_tokens[*word];
-    }
+    append_words(text, left, random);
     return text;
 }
 
 void TextWriter::append(std::string& text, std::int64_t tokens, Random random) const {
-    for (auto left = static_cast<double>(tokens); left > 0;) {
+    append_words(text, static_cast<double>(tokens), random);
+}
+
+void TextWriter::append_words(std::string& text, double left, Random& random) const {
+    if (!singles_.empty()) {
+        const bool begins = text.empty();
+        append_any_of(singles_, static_cast<std::size_t>(std::max(0.0, std::floor(left + 0.5))), text,
+                      random);
+        if (begins && !text.empty()) text.erase(0, 1);  // the first word has no blank
+        return;
+    }
+    while (left > 0) {
         const auto word = next_word(left, random);
         if (!word) break;
         if (!text.empty()) text += ' ';
@@ -154,9 +200,6 @@ void TextWriter::append(std::string& text, std::int64_t tokens, Random random) c
 }
 
 std::optional<std::uint32_t> TextWriter::next_word(double left, Random& random) const {
-    if (!singles_.empty()) {
-        return left >= 0.5 ? std::optional(any_of(singles_, random)) : std::nullopt;
-    }
     if (by_cost_.empty()) return std::nullopt;
     const auto& cost = calibration_.word_tokens;
     const std::uint32_t any = any_of(by_cost_, random);

@@ -41,6 +41,8 @@ class TextWriter {
   private:
     /// Draws a word that brings a text nearer to `left` more tokens; returns nothing if no word does.
     std::optional<std::uint32_t> next_word(double left, Random& random) const;
+    /// Appends words of about `left` tokens.
+    void append_words(std::string& text, double left, Random& random) const;
 
     Calibration calibration_;
     /// The words that can begin a text: those of one token there, or all opening_words() if under 64.

@@ -100,6 +100,23 @@ TEST(TextWriter, ExpectsOfItsTextsWhatItWasAskedFor) {
     EXPECT_EQ(writer.expected_tokens(""), 0);
 }
 
+TEST(TextWriter, DrawsEachWordOnItsOwnHoweverLongTheTextIs) {
+    const TextWriter writer(uncalibrated());
+    EXPECT_EQ(writer.prompt(6, 1, Random(1)), "of long govern slow sleep fill");
+    Random random(5);
+    std::string expected(vocabulary()[3]);
+    std::string appended;
+    for (int i = 0; i < 1000; ++i) {
+        const std::string_view word = vocabulary()[random.below(vocabulary().size())];
+        expected.append(" ").append(word);
+        appended.append(appended.empty() ? "" : " ").append(word);
+    }
+    EXPECT_EQ(writer.prompt(1001, 3, Random(5)), expected);
+    std::string text;
+    writer.append(text, 1000, Random(5));
+    EXPECT_EQ(text, appended);
+}
+
 TEST(TextWriter, WritesSoManyWords) {
     EXPECT_EQ(words_in(TextWriter(uncalibrated()).of_words(64, 0, Random(1))), 64u);
 }
