@@ -46,11 +46,15 @@ std::uint64_t window_pattern_of(const JsonCursor& config, const ModelType& type)
 }
 
 /// For each layer, whether layer_types says that it sees only a window. Throws for a type that is not known,
-/// such as linear attention.
-std::vector<bool> windowed_by_types(const JsonCursor& types, std::uint64_t layers) {
+/// such as linear attention where it is not `gated_delta`.
+std::vector<bool> windowed_by_types(const JsonCursor& types, std::uint64_t layers, bool gated_delta) {
     std::vector<bool> windowed;
     for (const JsonCursor& type : types.elements()) {
         const std::string name = type.string();
+        if (gated_delta && name == "linear_attention") {
+            windowed.push_back(false);
+            continue;
+        }
         if (name != "full_attention" && name != "sliding_attention" && name != "chunked_attention")
             type.complain(
                 "full_attention, sliding_attention or chunked_attention; the KV cache of other layers cannot "
@@ -84,7 +88,8 @@ std::vector<bool> chunked_layers(const JsonCursor& config, std::uint64_t layers)
 /// For each layer, whether its attention sees only a window or chunk, if the model has a window.
 std::vector<bool> windowed_layers(const JsonCursor& config, const ModelType& type, std::uint64_t layers,
                                   bool chunks) {
-    if (const auto types = config.find("layer_types")) return windowed_by_types(*types, layers);
+    if (const auto types = config.find("layer_types"))
+        return windowed_by_types(*types, layers, type.gated_delta);
     if (chunks) return chunked_layers(config, layers);
     if (const auto pattern = config.find("sliding_window_pattern"); pattern && pattern->is_string())
         return windowed_by_letters(*pattern, layers);
@@ -116,7 +121,8 @@ std::vector<bool> fill_window(ModelCard& card, const JsonCursor& config, const M
     if (chunk > 0 || sliding > 0)
         windowed = windowed_layers(config, type, card.layers, chunk > 0);
     else if (types)
-        (void)windowed_by_types(*types, card.layers);  // which refuses layers of other kinds
+        (void)windowed_by_types(*types, card.layers,
+                                type.gated_delta);  // which refuses layers of other kinds
     card.windowed_layers = static_cast<std::uint64_t>(std::ranges::count(windowed, true));
     if (card.windowed_layers > 0) card.sliding_window = std::max(chunk, sliding);
     return windowed;
@@ -134,9 +140,55 @@ std::uint64_t kv_heads_of(const JsonCursor& config, std::uint64_t query_heads) {
     return stated && groups ? extent_of_every_layer(*stated) : query_heads;
 }
 
+/// The layers of linear attention: by layer_types, else all but every n-th (full_attention_interval). Sets
+/// what each keeps of a sequence: a matrix of keys × values per head in 16 bits, or in 32 if the config says
+/// so, and the inputs of a convolution over the last tokens.
+LinearLayers linear_layers_of(ModelCard& card, const JsonCursor& config, const ModelType& type) {
+    LinearLayers layers{.linear = std::vector<bool>(card.layers, false)};
+    if (!type.gated_delta) return layers;
+    if (const auto types = config.find("layer_types")) {
+        for (std::uint64_t i = 0; i < card.layers; ++i)
+            layers.linear[i] = types->elements()[i].string() == "linear_attention";
+    } else {
+        const std::uint64_t interval = extent_or(config, {"full_attention_interval"}, 4);
+        for (std::uint64_t i = 0; i < card.layers; ++i) layers.linear[i] = (i + 1) % interval != 0;
+    }
+    layers.gated_attention = flag(config, "attn_output_gate", true);
+    const std::uint64_t key_width = extent(config, {"linear_key_head_dim"}, "the width of a linear key");
+    layers.value_heads = extent(config, {"linear_num_value_heads"}, "the number of linear value heads");
+    layers.keys = extent(config, {"linear_num_key_heads"}, "the number of linear key heads") * key_width;
+    layers.values =
+        layers.value_heads * extent(config, {"linear_value_head_dim"}, "the width of a linear value");
+    const std::uint64_t kernel = extent_or(config, {"linear_conv_kernel_dim"}, 4);
+    constexpr std::uint64_t kNarrow = 2;
+    constexpr std::uint64_t kWide = 4;
+    const auto dtype = config.find("mamba_ssm_dtype");
+    const bool wide = dtype && dtype->is_string() && dtype->string() == "float32";
+    const std::uint64_t state = layers.values * key_width * (wide ? kWide : kNarrow);
+    const std::uint64_t convolved = (kernel - 1) * (2 * layers.keys + layers.values) * kNarrow;
+    card.state_bytes_per_sequence =
+        static_cast<double>(std::ranges::count(layers.linear, true)) * static_cast<double>(state + convolved);
+    return layers;
+}
+
+/// For each layer, whether it attends to an image alone, whose keys it keeps in place of the text's.
+std::vector<bool> image_layers_of(ModelCard& card, const JsonCursor& config, const ModelType& type) {
+    std::vector<bool> images(card.layers, false);
+    if (!type.cross_attention) return images;
+    for (const JsonCursor& layer :
+         config.at("cross_attention_layers", "the layers that see images").elements()) {
+        if (layer.count() >= card.layers) layer.complain(fmt::format("a layer below {}", card.layers));
+        images[layer.count()] = true;
+    }
+    card.notes.push_back(
+        fmt::format("{} layers with cross-attention keep keys and values of images, which are not counted",
+                    std::ranges::count(images, true)));
+    return images;
+}
+
 }  // namespace
 
-void fill_attention(ModelCard& card, const JsonCursor& config, const ModelType& type) {
+LinearLayers fill_attention(ModelCard& card, const JsonCursor& config, const ModelType& type) {
     card.query_heads = extent(config, kQueryHeads, "the number of query heads");
     card.kv_heads = kv_heads_of(config, card.query_heads);
     if (card.kv_heads > card.query_heads || card.query_heads % card.kv_heads != 0)
@@ -152,14 +204,21 @@ void fill_attention(ModelCard& card, const JsonCursor& config, const ModelType& 
             .complain(fmt::format("fewer than {} layers", card.layers));
     const std::uint64_t per_layer =
         card.mla ? card.mla->kv_rank + card.mla->rope_dim : 2 * card.kv_heads * card.head_dim;
+    LinearLayers linear = linear_layers_of(card, config, type);
+    const std::vector<bool> images = image_layers_of(card, config, type);
     // The last layers use the cache of an earlier layer; only the others have one of their own.
     for (std::uint64_t i = 0; i < card.layers - shared; ++i)
-        (windowed[i] ? card.windowed_kv_values_per_token : card.kv_values_per_token) += per_layer;
+        if (!linear.linear[i] && !images[i])
+            (windowed[i] ? card.windowed_kv_values_per_token : card.kv_values_per_token) += per_layer;
     const double widths = card.mla ? static_cast<double>(card.mla->qk_head_dim + card.mla->v_head_dim)
                                    : 2 * static_cast<double>(card.head_dim);
     const double per_layer_flops = 2 * static_cast<double>(card.query_heads) * widths;
-    card.attention_flops_per_pair = static_cast<double>(card.layers - card.windowed_layers) * per_layer_flops;
+    const auto others = static_cast<std::uint64_t>(std::ranges::count(linear.linear, true) +
+                                                   std::ranges::count(images, true));
+    card.attention_flops_per_pair =
+        static_cast<double>(card.layers - card.windowed_layers - others) * per_layer_flops;
     card.windowed_attention_flops_per_pair = static_cast<double>(card.windowed_layers) * per_layer_flops;
+    return linear;
 }
 
 }  // namespace paretoken::cards

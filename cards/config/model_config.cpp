@@ -79,7 +79,7 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
     const auto context =
         find_any(config, {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"});
     if (context) card.max_context = extent_of(*context);
-    fill_attention(card, config, type);
+    const LinearLayers linear = fill_attention(card, config, type);
     Experts experts = experts_of(config, type, card.layers);
     card.moe = experts.moe;
     card.tied_embeddings = is_tied(config, whole, type);
@@ -92,7 +92,7 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
             "the checkpoint is in 32 bits, and engines load it in 16 bits; CARD:weights=f32 plans 32 bits, "
             "for "
             "a server with --dtype float32");
-    fill_weights(card, config, type, experts.routed, towers_of(whole), recipe);
+    fill_weights(card, config, type, linear, experts.routed, towers_of(whole), recipe);
     std::optional<std::string> kv_dtype;
     for (const JsonCursor& stating : {config, whole})
         if (!kv_dtype) kv_dtype = kv_dtype_of(stating);

@@ -21,8 +21,10 @@ constexpr std::string_view kGated =
     "gemma3 gemma3n glm glm4 glm4_moe glm4_moe_lite glm4v glm4v_moe gpt_oss granite granitemoe "
     "granitemoeshared Grok1ForCausalLM helium hunyuan hunyuan_v1_dense hunyuan_v1_moe internlm internlm2 "
     "internlm3 kimi_k2 llama llama4 mimo minicpm minicpm3 minimax_m2 ministral ministral3 mistral mistral3 "
-    "mixtral molmo olmo olmo2 olmo3 olmoe orion phi3 phi4_multimodal phi4mm phimoe qwen qwen2 qwen2_5_vl "
-    "qwen2_moe qwen2_vl qwen3 qwen3_moe qwen3_vl qwen3_vl_moe seed_oss smollm3 stablelm step3 vaultgemma "
+    "mixtral mllama_text_model molmo olmo olmo2 olmo3 olmoe orion phi3 phi4_multimodal phi4mm phimoe qwen "
+    "qwen2 qwen2_5_vl "
+    "qwen2_moe qwen2_vl qwen3 qwen3_5 qwen3_5_moe qwen3_moe qwen3_next qwen3_vl qwen3_vl_moe seed_oss "
+    "smollm3 stablelm step3 vaultgemma "
     "xverse ";
 /// Types whose feed-forward layers have two matrices: up and down.
 constexpr std::string_view kTwoMatrices =
@@ -33,6 +35,8 @@ constexpr std::string_view kTied =
     " biogpt bloom cohere cohere2 ernie4_5 ernie4_5_moe falcon gemma gemma2 gemma3 gemma3n gpt2 gpt_bigcode "
     "gpt_neo minicpm minicpm3 mpt openai-gpt opt RefinedWeb RefinedWebModel smollm3 starcoder2 vaultgemma "
     "xglm ";
+/// The types with layers of linear attention (gated delta nets) whose settings are understood.
+constexpr std::string_view kGatedDelta = " qwen3_next qwen3_5 qwen3_5_moe ";
 constexpr std::string_view kEncoderDecoders =
     " t5 mt5 umt5 longt5 bart mbart pegasus marian m2m_100 nllb-moe whisper speech_to_text blenderbot led "
     "prophetnet t5gemma encoder-decoder vision-encoder-decoder speech-encoder-decoder ";
@@ -104,6 +108,8 @@ ModelType model_type_of(const JsonCursor& config) {
     type.gated = lists(kGated, name);
     type.halves = name == "qwen" || name == "molmo";
     type.shared_expert = name == "llama4";
+    type.gated_delta = lists(kGatedDelta, name);
+    type.cross_attention = name == "mllama_text_model";
     type.window_by_default = !name.starts_with("qwen");
     type.window_pattern = value_for(kWindowPatterns, name).value_or(0);
     type.head = value_for(kHeadWidths, name);
@@ -147,10 +153,12 @@ void refuse_other_architectures(const JsonCursor& config, const std::string& whe
     constexpr std::string_view kHybrid =
         "a hybrid or state-space model, which cannot be counted from its config; give a GGUF file of it "
         "instead";
+    const bool is_understood = lists(kGatedDelta, without_text(type));
     for (const char* key :
          {"mamba_d_state", "mamba_expand", "ssm_state_size", "state_size", "linear_num_value_heads",
           "hybrid_override_pattern", "attn_layer_period", "conv_L_cache", "linear_attn_config"})
-        if (config.find(key)) throw UsageError(fmt::format("{}: {}: {}", where, key, kHybrid));
+        if (config.find(key) && !(is_understood && key == std::string_view("linear_num_value_heads")))
+            throw UsageError(fmt::format("{}: {}: {}", where, key, kHybrid));
     if (says_other_layers(type)) throw UsageError(fmt::format("{}: model_type {}: {}", where, type, kHybrid));
 }
 

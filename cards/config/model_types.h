@@ -16,6 +16,8 @@ struct ModelType {
     std::optional<bool> gated;          ///< whether there are three feed-forward matrices, not two
     bool halves = false;                ///< whether intermediate_size counts gate and up together
     bool shared_expert = false;         ///< whether every token also uses an expert of intermediate_size
+    bool gated_delta = false;           ///< whether some layers are gated delta nets (Qwen3-Next)
+    bool cross_attention = false;       ///< whether some layers attend to images alone (Llama 3.2 Vision)
     bool window_by_default = true;      ///< whether a stated window is used unless use_sliding_window says so
     std::uint64_t window_pattern = 0;   ///< every n-th layer sees the whole context; 0: none does
     std::optional<std::uint64_t> head;  ///< width of a head

@@ -51,6 +51,12 @@ constexpr std::string_view kUnderstoodAttentionKeys =
     "layernorm_full_attention_alpha layernorm_full_attention_beta layernorm_linear_attention_alpha "
     "layernorm_linear_attention_beta ";
 
+/// Settings of layers that only some types have, and that are read for these.
+constexpr std::string_view kGatedDeltaKeys =
+    " attn_output_gate full_attention_interval linear_conv_kernel_dim linear_key_head_dim "
+    "linear_num_key_heads linear_num_value_heads linear_value_head_dim mamba_ssm_dtype ";
+constexpr std::string_view kCrossAttentionKeys = " cross_attention_layers ";
+
 /// Whether a key of a config describes which keys and values the layers keep: by one of its words, which
 /// are separated by "_", or by its beginning.
 bool is_attention_key(std::string_view key) {
@@ -176,6 +182,9 @@ void refuse_unknown_attention(const JsonCursor& config, const ModelType& type, c
         const bool attention = is_attention_key(key);
         const bool structural = is_structural_key(key, type.known);
         if ((!attention && !structural) || lists(kUnderstoodAttentionKeys, key)) continue;
+        if ((type.gated_delta && lists(kGatedDeltaKeys, key)) ||
+            (type.cross_attention && lists(kCrossAttentionKeys, key)))
+            continue;
         if (is_off(value) && (type.known || value.is_null() || !names_other_layers(key))) continue;
         const bool once = structural && value.is_number() && value.number() <= 1;
         if (once || is_neutral(config, key, value)) continue;

@@ -43,7 +43,19 @@ class Weights {
         sums_[static_cast<std::size_t>(module.part)].add(format_of(recipe_, module), values);
     }
 
-    void add_attention(std::uint64_t layer) {
+    /// Adds a gated delta net: queries, keys, values, their gate, and two numbers per head of values.
+    void add_linear(std::uint64_t layer, const LinearLayers& linear) {
+        const auto add_one = [&](std::string_view names, std::uint64_t values) {
+            add({.part = Part::attention, .layer = layer, .folders = "linear_attn", .matrices = names},
+                values);
+        };
+        add_one("in_proj_qkvz in_proj_qkv in_proj_z", card_.hidden * 2 * (linear.keys + linear.values));
+        add_one("in_proj_ba in_proj_b in_proj_a", card_.hidden * 2 * linear.value_heads);
+        add_one("out_proj", linear.values * card_.hidden);
+    }
+
+    /// `gated`: the matrix of queries has a gate beside each of them.
+    void add_attention(std::uint64_t layer, bool gated) {
         const auto add_one = [&](std::string_view names, std::uint64_t values) {
             add({.part = Part::attention,
                  .layer = layer,
@@ -56,7 +68,7 @@ class Weights {
         constexpr std::string_view kOutput = "o_proj out_proj dense c_proj wo";
         if (!card_.mla) {
             add_one("q_proj qkv_proj query_key_value c_attn Wqkv W_pack wqkv",
-                    hidden * heads * card_.head_dim);
+                    (gated ? 2 : 1) * hidden * heads * card_.head_dim);
             add_one("k_proj qkv_proj query_key_value c_attn Wqkv W_pack wqkv",
                     hidden * card_.kv_heads * card_.head_dim);
             add_one("v_proj qkv_proj query_key_value c_attn Wqkv W_pack wqkv",
@@ -164,7 +176,8 @@ std::optional<std::uint64_t> tower_parameters(const JsonCursor& tower) {
         if (!found || !found->is_number() || !(found->number() > 0 && found->number() < 1 << 20)) return {};
         return found->number();
     };
-    const auto layers = number({"num_hidden_layers", "depth", "encoder_layers", "layers", "num_layers"});
+    auto layers = number({"num_hidden_layers", "depth", "encoder_layers", "layers", "num_layers"});
+    if (const auto more = number({"num_global_layers"}); layers && more) *layers += *more;
     const auto width = number({"embed_dim", "hidden_size", "d_model", "width"});
     auto inner = number({"intermediate_size", "encoder_ffn_dim", "mlp_dim"});
     if (const auto ratio = number({"mlp_ratio"}); !inner && ratio && width) inner = *ratio * *width;
@@ -194,13 +207,17 @@ std::vector<Tower> towers_of(const JsonCursor& whole) {
 }
 
 void fill_weights(ModelCard& card, const JsonCursor& config, const ModelType& type,
-                  const std::vector<bool>& routed, const std::vector<Tower>& towers, Recipe& recipe) {
+                  const LinearLayers& linear, const std::vector<bool>& routed,
+                  const std::vector<Tower>& towers, Recipe& recipe) {
     Weights weights(card, recipe, type);
     if (card.tied_embeddings && recipe.output) recipe.table = recipe.output;
     weights.add({.part = Part::embedding}, card.vocab * card.hidden);
     if (!card.tied_embeddings) weights.add({.part = Part::head}, card.vocab * card.hidden);
     for (std::uint64_t layer = 0; layer < card.layers; ++layer) {
-        weights.add_attention(layer);
+        if (linear.linear[layer])
+            weights.add_linear(layer, linear);
+        else
+            weights.add_attention(layer, linear.gated_attention);
         if (routed[layer])
             weights.add_experts(layer);
         else

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cards/config/attention.h"
 #include "cards/config/model_types.h"
 #include "cards/config/quantization.h"
 #include "cards/model.h"
@@ -20,9 +21,11 @@ struct Tower {
 /// The towers that a config describes.
 std::vector<Tower> towers_of(const JsonCursor& whole);
 
-/// Fills the card's parameters and bytes, each matrix in its own format. `routed` says for each layer whether
-/// it has experts. The card's shape is complete. Throws UsageError.
+/// Fills the card's parameters and bytes, each matrix in its own format. `linear` and `routed` say for each
+/// layer whether its attention is linear and whether it has experts. The card's shape is complete. Throws
+/// UsageError.
 void fill_weights(ModelCard& card, const JsonCursor& config, const ModelType& type,
-                  const std::vector<bool>& routed, const std::vector<Tower>& towers, Recipe& recipe);
+                  const LinearLayers& linear, const std::vector<bool>& routed,
+                  const std::vector<Tower>& towers, Recipe& recipe);
 
 }  // namespace paretoken::cards

@@ -57,6 +57,68 @@ TEST(ModelType, LinearAttentionIsRefusedByTheTypeAndByEverySetting) {
     EXPECT_EQ(complaint_about(shape("llama", ", " + ring + R"(, "linear_silu": false)")), "accepted");
 }
 
+/// Qwen3-Next 80B, with more members.
+std::string qwen3_next(const std::string& more = "") {
+    return R"("model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 48, "vocab_size": 151936,
+        "head_dim": 256, "num_attention_heads": 16, "num_key_value_heads": 2, "intermediate_size": 5120,
+        "num_experts": 512, "num_experts_per_tok": 10, "moe_intermediate_size": 512,
+        "shared_expert_intermediate_size": 512, "decoder_sparse_step": 1, "mlp_only_layers": [],
+        "linear_num_key_heads": 16, "linear_key_head_dim": 128, "linear_num_value_heads": 32,
+        "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4, "full_attention_interval": 4,
+        "tie_word_embeddings": false, "torch_dtype": "bfloat16")" +
+           more;
+}
+
+TEST(ModelType, GatedDeltaNetsKeepAStateInPlaceOfACacheOfEveryToken) {
+    const ModelCard card = card_of(qwen3_next());
+    EXPECT_NEAR(billions(card), 79.674391296, .003) << "the tensors of the checkpoint have so many";
+    EXPECT_NEAR(static_cast<double>(card.active_parameters) / 1e9, 3.8749 - .3112, .003)
+        << "without the embedding, of which a token takes one row";
+    EXPECT_EQ(card.kv_values_per_token, 12U * 2 * 2 * 256) << "of the 12 layers with attention";
+    EXPECT_EQ(card.state_bytes_per_sequence, 36. * (32 * 128 * 128 + 3 * (2 * 16 * 128 + 32 * 128)) * 2);
+    EXPECT_EQ(card.attention_flops_per_pair, 12. * 4 * 16 * 256);
+    const std::string wide = R"(, "mamba_ssm_dtype": "float32")";
+    EXPECT_EQ(card_of(qwen3_next(wide)).state_bytes_per_sequence - card.state_bytes_per_sequence,
+              36. * 32 * 128 * 128 * 2);
+}
+
+TEST(ModelType, LayersOfGatedDeltaNetsMayBeListed) {
+    const std::string types = R"(, "layer_types": ["linear_attention", "linear_attention", "full_attention",
+        "linear_attention"], "linear_num_key_heads": 2, "linear_key_head_dim": 4, "linear_num_value_heads": 4,
+        "linear_value_head_dim": 8, "num_key_value_heads": 8, "tie_word_embeddings": true, "attn_output_gate": )";
+    const ModelCard gated = card_of(shape("qwen3_5_text", types + "true"));
+    EXPECT_EQ(gated.kv_values_per_token, 2U * 64);
+    EXPECT_EQ(gated.state_bytes_per_sequence, 3. * (32 * 4 + 3 * (16 + 32)) * 2);
+    EXPECT_EQ(gated.parameters - card_of(shape("qwen3_5_text", types + "false")).parameters, 64U * 64)
+        << "the gate is as wide as the queries";
+}
+
+TEST(ModelType, LinearAttentionOfOtherTypesAndOtherSettingsAreStillRefused) {
+    EXPECT_THAT(complaint_about(qwen3_next(R"(, "linear_forget_gate": 2)")), HasSubstr("linear_forget_gate"));
+    EXPECT_THAT(complaint_about(qwen3_next(R"(, "layer_types": ["mamba"])")), HasSubstr("layer_types"));
+    EXPECT_THAT(complaint_about(shape("qwen3_next", R"(, "tie_word_embeddings": false)")),
+                HasSubstr("linear_key_head_dim"));
+    EXPECT_THAT(complaint_about(shape("qwen3", R"(, "linear_num_value_heads": 32)")),
+                HasSubstr("linear_num_value_heads"));
+}
+
+TEST(ModelType, LayersThatSeeImagesAloneHaveNoCacheOfTheText) {
+    const ModelCard card =
+        card_of(R"("model_type": "mllama", "text_config": {"model_type": "mllama_text_model",
+        "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 40,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "hidden_act": "silu",
+        "cross_attention_layers": [3, 8, 13, 18, 23, 28, 33, 38], "tie_word_embeddings": false,
+        "max_position_embeddings": 131072}, "vision_config": {"model_type": "mllama_vision_model",
+        "hidden_size": 1280, "num_hidden_layers": 32, "num_global_layers": 8, "intermediate_size": 5120})");
+    EXPECT_EQ(card.kv_values_per_token, 32U * 2 * 8 * 128) << "as much as Llama 3.1 8B";
+    EXPECT_EQ(card.attention_flops_per_pair, 32. * 4 * 32 * 128);
+    EXPECT_NEAR(billions(card), 10.56, .01) << "40 layers, both embeddings, and 40 of the encoder";
+    EXPECT_THAT(card.notes.front(),
+                HasSubstr("8 layers with cross-attention keep keys and values of images"));
+    EXPECT_THAT(complaint_about(shape("mllama_text_model", R"(, "cross_attention_layers": [4])")),
+                HasSubstr("a layer below 4"));
+}
+
 TEST(ModelType, ModelsWithoutACacheAreRefused) {
     EXPECT_THAT(complaint_about(shape("bert", "")), HasSubstr("model_type bert: an encoder has no KV cache"));
     EXPECT_THAT(complaint_about(shape("other", R"(, "architectures": ["OtherForMaskedLM"])")),
