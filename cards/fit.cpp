@@ -1,6 +1,7 @@
 #include "cards/fit.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -21,6 +22,9 @@ constexpr double kGibi = 1024 * kMebi;
 /// their sorted copy with 64-bit indices, probabilities, sums, a mask and the draws. Seven start-ups with
 /// vocabularies of 128256 to 201088 and 256 or 1024 sequences show 38.3 to 38.6 bytes.
 constexpr double kVllmSamplerBytes = 38.5;
+/// The same with FlashInfer: logits in 16 bits and their copy in 32 bits, that copy without the words beyond
+/// the k likeliest, and the probabilities (its top_k_top_p_sampling_from_logits).
+constexpr double kFlashinferSamplerBytes = 2 + 4 + 4 + 4;
 /// TensorRT-LLM's decoder holds logits, probabilities and the workspace of its sort.
 constexpr double kTrtllmSamplerBytes = 20;
 /// llama.cpp keeps the logits of a micro-batch in 32 bits.
@@ -93,6 +97,9 @@ std::vector<Stage> llamacpp_stages(const ModelCard& model, std::uint32_t count) 
 /// The kinds of stages. Layers that are left over go to the stages before the last, as in vLLM and SGLang.
 std::vector<Stage> stages_of(const ModelCard& model, const Deployment& deployment) {
     const std::uint32_t count = deployment.pipeline_parallel;
+    if (deployment.gpu_layers)
+        return {{as_double(std::min(*deployment.gpu_layers, model.layers)) / as_double(model.layers), false,
+                 *deployment.gpu_layers > model.layers}};
     if (count <= 1) return {{}};
     if (deployment.engine == Engine::llamacpp) return llamacpp_stages(model, count);
     const std::uint64_t each = model.layers / count;
@@ -113,7 +120,9 @@ double activation_bytes(const ModelCard& model, const Deployment& deployment, co
     const double logits = stage.last ? as_double(deployment.batch.sequences) * as_double(model.vocab) : 0;
     switch (deployment.engine) {
         case Engine::vllm:
-            return std::max(layers, logits * kVllmSamplerBytes);
+            return std::max(layers,
+                            logits * (deployment.sampler == Sampler::flashinfer ? kFlashinferSamplerBytes
+                                                                                : kVllmSamplerBytes));
         case Engine::trtllm:
             return std::max(layers, logits * kTrtllmSamplerBytes);
         case Engine::llamacpp:
@@ -150,6 +159,32 @@ double weight_bytes_of_rank(const ModelCard& model, const Deployment& deployment
     const double attention = stage.layers * as_double(model.attention_bytes);
     const double whole = deployment.attention_data_parallel ? 1 : undivided_attention_share(model);
     return shared + attention * whole * (1 - 1 / ranks);
+}
+
+/// The adapters' values in a layer, per rank of an adapter (r): each matrix of n inputs and m outputs gets
+/// two of n × r and r × m values. Where ranks divide the outputs, each has the whole n × r, and where they
+/// divide the inputs, the whole r × m (vLLM without fully_sharded_loras).
+double adapter_values(const ModelCard& model, double ranks) {
+    const double hidden = as_double(model.hidden);
+    const double queries = as_double(model.query_heads * model.head_dim);
+    const double keys = as_double(model.kv_heads * model.head_dim);
+    const double kv_ranks = std::min(ranks, as_double(model.kv_heads));  // heads are copied to further ranks
+    const double attention = 4 * hidden + 2 * queries / ranks + 2 * keys / kv_ranks;
+    const double matrices = model.gated_ffn ? 3 : 2;
+    const auto feed_forward = [&](std::uint64_t width) {
+        return width > 0 ? matrices * (hidden + as_double(width) / ranks) : 0;
+    };
+    const double routed = model.moe ? as_double(model.moe->layers) / as_double(model.layers) : 0;
+    return attention + (1 - routed) * feed_forward(model.ffn) +
+           (model.moe ? routed * feed_forward(model.moe->shared_ffn) : 0);
+}
+
+/// The engine has room for as many adapters of the largest rank as it serves at once, in 16 bits.
+double adapter_bytes(const ModelCard& model, const Deployment& deployment, const Stage& stage) {
+    if (deployment.lora.count == 0) return 0;
+    const double ranks = deployment.attention_data_parallel ? 1 : deployment.tensor_parallel;
+    return as_double(deployment.lora.count * deployment.lora.rank) * adapter_values(model, ranks) *
+           as_double(model.layers) * stage.layers * kActivationBytes;
 }
 
 /// The budget of an engine for what stands in Fit, before the part that lies outside it.
@@ -237,6 +272,41 @@ void check_experts(const ModelCard& model, const Deployment& deployment) {
                         groups, ranks, ranks));
 }
 
+void check_adapters(const ModelCard& model, const Deployment& deployment) {
+    constexpr std::array<std::uint64_t, 8> kVllmRanks{8, 16, 32, 64, 128, 256, 320, 512};
+    const LoraAdapters& lora = deployment.lora;
+    if (lora.count == 0) return;
+    if (model.mla)
+        throw UsageError(fmt::format(
+            "--lora: {} has latent attention, whose adapters are not known; state their size with "
+            "--memory-headroom",
+            model.name));
+    if (deployment.engine == Engine::trtllm)
+        throw UsageError(
+            "--lora: TensorRT-LLM takes the memory of adapters from a configuration file; state it with "
+            "--memory-headroom");
+    if (deployment.engine != Engine::vllm) return;
+    const auto* const next = std::ranges::lower_bound(kVllmRanks, lora.rank);
+    if (next == kVllmRanks.end() || *next != lora.rank)
+        throw UsageError(fmt::format(
+            "--lora {}:{}: vLLM has room for adapters of rank {}{}", lora.count, lora.rank,
+            fmt::join(kVllmRanks, ", "),
+            next == kVllmRanks.end() ? "" : fmt::format("; take {}, which holds smaller ones too", *next)));
+}
+
+void check_layers_on_gpu(const Deployment& deployment) {
+    if (!deployment.gpu_layers) return;
+    if (*deployment.gpu_layers == 0) throw UsageError("--gpu-layers 0: expected at least one layer");
+    if (deployment.engine != Engine::llamacpp)
+        throw UsageError(
+            fmt::format("--gpu-layers {}: {} keeps every layer on the GPUs; add --engine llamacpp",
+                        *deployment.gpu_layers, name_of(deployment.engine)));
+    if (deployment.gpus() > 1)
+        throw UsageError(fmt::format(
+            "--gpu-layers {}: the split between GPU and host is planned for one GPU, not for {}; add --tp 1",
+            *deployment.gpu_layers, deployment.gpus()));
+}
+
 double whole_blocks(double tokens, std::uint64_t block) {
     return std::ceil(tokens / as_double(block)) * as_double(block);
 }
@@ -296,6 +366,12 @@ std::optional<Engine> find_engine(std::string_view name) {
     const auto* const found = std::find(kEngines.begin(), kEngines.end(), name);
     if (found == kEngines.end()) return {};
     return static_cast<Engine>(found - kEngines.begin());
+}
+
+Sampler sampler_named(std::string_view name) {
+    if (name == "torch") return Sampler::torch;
+    if (name == "flashinfer") return Sampler::flashinfer;
+    throw UsageError(fmt::format("--sampler {}: expected torch or flashinfer", name));
 }
 
 Engine engine_named(std::string_view name) {
@@ -362,7 +438,10 @@ double sequence_bytes(const ModelCard& model, const Deployment& deployment, cons
     const double windowed =
         whole_blocks(windowed_tokens(model, deployment.engine, tokens), deployment.block_tokens);
     const double cache = cached_values(model, deployment.engine, whole, windowed) * value;
-    return (cache + model.state_bytes_per_sequence) * kv_share_of_rank(model, deployment) * fit.layers;
+    const double state_ranks = deployment.attention_data_parallel ? 1 : deployment.tensor_parallel;
+    return (cache * kv_share_of_rank(model, deployment) + model.state_bytes_per_sequence / state_ranks) *
+               fit.layers +
+           deployment.draft.per_token * whole;
 }
 
 std::uint64_t sequences_at_once(const ModelCard& model, const Deployment& deployment, const Fit& fit,
@@ -370,6 +449,30 @@ std::uint64_t sequences_at_once(const ModelCard& model, const Deployment& deploy
     if (!(fit.left > 0) || !(tokens > 0)) return 0;
     const double each = sequence_bytes(model, deployment, fit, tokens);
     return static_cast<std::uint64_t>(fit.left / each) * static_cast<std::uint64_t>(groups_of(deployment));
+}
+
+DraftModel draft_on(const ModelCard& draft, const Deployment& deployment) {
+    if (deployment.pipeline_parallel > 1)
+        throw UsageError(fmt::format(
+            "--draft-model {}: engines do not divide a draft model into stages; leave --pp out", draft.name));
+    const double kv = kv_bytes_per_token(draft) * kv_share_of_rank(draft, deployment);
+    return {.weights = weight_bytes_of_rank(draft, deployment, {}), .per_token = kv};
+}
+
+double host_cache_tokens(const Deployment& deployment, const Fit& fit, double bytes) {
+    const double ranks = deployment.attention_data_parallel ? 1 : deployment.tensor_parallel;
+    return bytes / (fit.per_token / fit.layers * ranks);
+}
+
+HostSplit host_split(const ModelCard& model, std::uint64_t gpu_layers) {
+    const double on_gpu = as_double(std::min(gpu_layers, model.layers)) / as_double(model.layers);
+    const double head = as_double(model.embedding_bytes);  // the output head is assumed to be as large
+    const double layers = streamed_weight_bytes(model) - head;
+    const double resident = resident_bytes(model) - head * (model.tied_embeddings ? 1 : 2);
+    const bool has_head = gpu_layers > model.layers;
+    return {.gpu_bytes = on_gpu * layers + (has_head ? head : 0),
+            .host_bytes = (1 - on_gpu) * layers + (has_head ? 0 : head),
+            .resident_on_host = (1 - on_gpu) * resident + (has_head || model.tied_embeddings ? 1 : 2) * head};
 }
 
 double pool_tokens_at(const ModelCard& model, const Deployment& deployment, const Fit& fit, double context) {
@@ -384,6 +487,8 @@ Fit fit_of_stage(const ModelCard& model, const Deployment& deployment, const Sta
     Fit fit;
     fit.budget = budget_of(deployment);
     fit.weights = deployment.weight_bytes.value_or(weight_bytes_of_rank(model, deployment, stage));
+    fit.adapters = adapter_bytes(model, deployment, stage);
+    fit.draft = deployment.draft.weights;
     fit.headroom = deployment.headroom_bytes;
     if (deployment.overhead_bytes) {
         fit.context = *deployment.overhead_bytes;
@@ -392,13 +497,14 @@ Fit fit_of_stage(const ModelCard& model, const Deployment& deployment, const Sta
         fit.context = context_bytes(deployment.engine);
         fit.communication = communication_bytes(deployment);
     }
-    fit.left = fit.budget - fit.weights - fit.overhead() - fit.headroom;
+    fit.left = fit.budget - fit.weights - fit.adapters - fit.draft - fit.overhead() - fit.headroom;
     if (fit.left > 0 && (deployment.engine == Engine::trtllm || deployment.engine == Engine::llamacpp))
         fit.left *= deployment.memory_fraction;
     fit.layers = stage.layers;
     fit.per_token = cached_values(model, deployment.engine, 1, 1) *
-                    bytes_per_value(number_format(model.kv_dtype)) * kv_share_of_rank(model, deployment) *
-                    stage.layers;
+                        bytes_per_value(number_format(model.kv_dtype)) * kv_share_of_rank(model, deployment) *
+                        stage.layers +
+                    deployment.draft.per_token;
     fit.copies = whole_copies(model, deployment) / static_cast<double>(deployment.context_parallel);
     if (fit.left > 0) {
         const double tokens = std::floor(fit.left / fit.per_token);
@@ -414,6 +520,8 @@ Fit fit_of_stage(const ModelCard& model, const Deployment& deployment, const Sta
 Fit fit_of(const ModelCard& model, const Deployment& deployment) {
     check_stages(model, deployment);
     check_experts(model, deployment);
+    check_adapters(model, deployment);
+    check_layers_on_gpu(deployment);
     std::optional<Fit> tightest;
     for (const Stage& stage : stages_of(model, deployment)) {
         const Fit fit = fit_of_stage(model, deployment, stage);

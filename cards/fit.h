@@ -34,6 +34,30 @@ enum class Link : std::uint8_t {
 /// The link that the card of a GPU implies: host for PCIe, otherwise peers.
 Link link_of(const GpuCard& gpu);
 
+/// How vLLM samples, which decides the buffers of its profiling run.
+enum class Sampler : std::uint8_t {
+    torch,      ///< PyTorch sorts the vocabulary
+    flashinfer  ///< FlashInfer's kernels, which do not sort; a server's log says when it uses them
+};
+/// Throws UsageError naming the known samplers.
+Sampler sampler_named(std::string_view name);
+
+/// Low-rank adapters (LoRA) of all linear layers that a server holds at once beside the weights.
+struct LoraAdapters {
+    std::uint64_t count = 0;  ///< 0: none
+    std::uint64_t rank = 0;   ///< the largest rank
+
+    bool operator==(const LoraAdapters&) const = default;
+};
+
+/// A second, smaller model that drafts tokens, on every GPU of the first one.
+struct DraftModel {
+    double weights = 0;    ///< bytes of one GPU; 0: there is none
+    double per_token = 0;  ///< bytes of one token's KV cache on one GPU
+
+    bool operator==(const DraftModel&) const = default;
+};
+
 /// The most sequences and tokens that a step of the engine takes, which decide the size of its buffers.
 struct BatchLimits {
     std::uint64_t sequences = 256;
@@ -62,6 +86,12 @@ struct Deployment {
     std::optional<double> overhead_bytes = {};  ///< of one GPU; replaces buffers, context and communication
     double headroom_bytes = 0;                  ///< of one GPU; left free inside the engine's share
     std::uint64_t block_tokens = 16;            ///< tokens of a block of the cache
+    Sampler sampler = Sampler::torch;           ///< of vLLM
+    LoraAdapters lora = {};
+    DraftModel draft = {};
+    /// Layers on the GPU, of llama.cpp on one GPU, where the output head counts as one more layer; the others
+    /// are in the host's memory. Absent: all layers.
+    std::optional<std::uint64_t> gpu_layers = {};
 
     std::uint32_t gpus() const { return tensor_parallel * pipeline_parallel; }
     bool operator==(const Deployment&) const = default;
@@ -71,12 +101,14 @@ struct Deployment {
 struct Fit {
     double budget = 0;         ///< what the engine may use for all below
     double weights = 0;        ///< resident weights
+    double adapters = 0;       ///< room for LoRA adapters
+    double draft = 0;          ///< weights of the draft model
     double activations = 0;    ///< largest buffers of a step: the layers', or the sampler's
     double context = 0;        ///< what the runtime takes
     double communication = 0;  ///< buffers for the other ranks
     double headroom = 0;
     double left = 0;       ///< for the KV cache; below 0: so much is missing
-    double per_token = 0;  ///< KV cache of one token, on one rank, while no window is full
+    double per_token = 0;  ///< KV cache of one token, with the draft model's, on one rank, no window full
     double layers = 1;     ///< share of the layers on this stage
     double copies = 1;     ///< ranks that hold the same bytes of the cache
     /// Tokens that fit over all ranks while no window is full, and the whole blocks of them.
@@ -92,8 +124,8 @@ struct Fit {
 /// limits.
 std::uint64_t default_sequences(const Deployment& deployment, const Fit& fit, std::uint64_t context);
 
-/// Throws a UsageError that names what cannot be divided: heads among ranks, copies of the cache among the
-/// ranks of the context, layers among stages, or experts among ranks.
+/// Throws a UsageError that names what cannot be divided (heads among ranks, copies of the cache among the
+/// ranks of the context, layers among stages, experts among ranks), or what the engine does not have.
 Fit fit_of(const ModelCard& model, const Deployment& deployment);
 
 /// The share of a token's KV cache in its layers that one rank of a stage holds: 1 for a latent cache under
@@ -110,6 +142,27 @@ std::uint64_t sequences_at_once(const ModelCard& model, const Deployment& deploy
 
 /// The tokens of cache that fit if every sequence has `context` tokens: fewer with windows.
 double pool_tokens_at(const ModelCard& model, const Deployment& deployment, const Fit& fit, double context);
+
+/// A draft model on each GPU of `deployment`, which divides it as it divides the model. Throws UsageError.
+DraftModel draft_on(const ModelCard& draft, const Deployment& deployment);
+
+/// The tokens of KV cache that `bytes` of the host's memory hold: every rank saves what it holds.
+double host_cache_tokens(const Deployment& deployment, const Fit& fit, double bytes);
+
+/// The weights that llama.cpp reads for one token with `gpu_layers` layers on the GPU, on both sides, and all
+/// weights on the side of the host. The embedding is in the host's memory, where one row of it is looked up.
+struct HostSplit {
+    double gpu_bytes = 0;
+    double host_bytes = 0;
+    double resident_on_host = 0;
+
+    /// No token takes less, because the layers run one after the other and every weight is read once.
+    double least_seconds(double gpu_bytes_per_s, double host_bytes_per_s) const {
+        return gpu_bytes / gpu_bytes_per_s + host_bytes / host_bytes_per_s;
+    }
+    bool operator==(const HostSplit&) const = default;
+};
+HostSplit host_split(const ModelCard& model, std::uint64_t gpu_layers);
 
 /// The weights of all ranks together, with the scales that the format's own size does not contain.
 double resident_bytes(const ModelCard& model);

@@ -49,7 +49,11 @@ reports::PlannedSpeed speed_of(const RunResult& result, double load) {
             .ttft_p50_s = point.ttft_p50_s,
             .ttft_p99_s = point.ttft_p99_s,
             .tpot_p50_s = point.tpot_p50_s,
+            .itl_p50_s = point.itl_p50_s,
+            .itl_p99_s = point.itl_p99_s,
             .e2e_mean_s = e2e == nullptr ? std::nullopt : e2e->mean,
+            .goodput_per_s = point.goodput_per_s,
+            .goodput_ratio = point.goodput_ratio,
             .interactivity_tok_per_s = point.interactivity_tok_per_s};
 }
 

@@ -54,6 +54,7 @@ struct PlanCommand {
     std::string isl = "512";
     std::string osl = "128";
     bool osl_is_given = false;
+    std::optional<double> hit;
     std::string dataset;
     std::string log;
     std::vector<std::string> slos;
@@ -195,6 +196,39 @@ void for_all(std::size_t count, const Work& work) {
     if (failure) std::rethrow_exception(failure);
 }
 
+/// Prompts of which a share is one of several texts that all of them begin with.
+Spec prompts_with_hits(const PlanCommand& command) {
+    constexpr const char* kTexts = "8";
+    const auto refuse = [&](std::string_view what) -> UsageError {
+        return UsageError(fmt::format("--hit {}: {}", *command.hit, what));
+    };
+    if (command.slos.empty())
+        throw refuse("the speed depends on it, which needs limits; add --slo ttft_p95:800");
+    if (!(*command.hit > 0 && *command.hit < 1)) throw refuse("expected a share above 0 and below 1");
+    if (command.isl.find_first_not_of("0123456789kMG.") != std::string::npos)
+        throw refuse("give one input length with it, such as --isl 2000");
+    const auto tokens = static_cast<double>(parse_count(command.isl));
+    const double shared = std::round(*command.hit * tokens);
+    if (shared < 1 || shared >= tokens) throw refuse("the prompt is too short for it");
+    return {"shared_prefix",
+            {{"groups", kTexts},
+             {"levels", fmt::format("{:.0f}", shared)},
+             {"unique", fmt::format("{:.0f}", tokens - shared)},
+             {"osl", command.osl}}};
+}
+
+/// The limits as those of each request: "ttft:800" for "ttft_p95:800".
+std::vector<std::string> limits_of_requests(const std::vector<std::string>& slos) {
+    std::vector<std::string> limits;
+    for (const std::string& slo : slos) {
+        const auto limit = slo.find_first_of(":<>");
+        const auto percentile = slo.find_last_not_of("0123456789.", limit - 1);
+        const bool has_one = percentile + 1 < limit && slo[percentile] == 'p' && slo[percentile - 1] == '_';
+        limits.push_back(has_one ? slo.substr(0, percentile - 1) + slo.substr(limit) : slo);
+    }
+    return limits;
+}
+
 LoadPlan asked_of(const PlanCommand& command, const PlannedCell& cell) {
     LoadPlan asked;
     asked.targets = {cell.profile};
@@ -202,6 +236,11 @@ LoadPlan asked_of(const PlanCommand& command, const PlannedCell& cell) {
     asked.seed = command.seed;
     asked.salt = "plan";
     asked.slos = command.slos;
+    asked.classes.front().goodput = limits_of_requests(command.slos);
+    if (command.hit) {
+        asked.classes.front().dataset = prompts_with_hits(command);
+        return asked;
+    }
     if (file_in(command).empty()) {
         asked.classes.front().dataset = {"synthetic", {{"isl", command.isl}}};
         if (!has_pairs(command)) asked.classes.front().dataset.fields["osl"] = command.osl;
@@ -350,6 +389,20 @@ void write_files(const DeploymentPlan& plan, const std::filesystem::path& direct
     write_page(reports::answer_of(plan), reports::sizing_sections(plan), directory, "plan");
 }
 
+/// Says where the other inputs of the speed come from.
+void name_inputs(DeploymentPlan& plan, const PlanCommand& command) {
+    if (plan.slos.empty() || plan.cells.empty()) return;
+    const PlannedCell& cell = plan.cells[plan.best.value_or(0)];
+    plan.inputs["chunk"] = {static_cast<double>(cell.deployment.batch.tokens),
+                            command.cells.max_num_batched_tokens
+                                ? "given"
+                                : fmt::format("default of {} on {}", plan.engine, cell.gpu)};
+    if (command.hit)
+        plan.inputs["hit"] = {*command.hit, "given; prompts begin with one of 8 texts"};
+    else if (file_in(command).empty())
+        plan.inputs["hit"] = {0, "assumed, because no prompt begins like another; see --hit"};
+}
+
 /// The form of the command with --from, which takes everything else from a run.
 void plan_from_run(const PlanCommand& command, const CLI::App& sub) {
     for (const CLI::Option* option : sub.get_options()) {
@@ -432,6 +485,7 @@ void plan(const PlanCommand& command) {
                                                          : *std::ranges::max_element(demand.hours);
         }
     }
+    if (command.hit) (void)prompts_with_hits(command);
     const Scaling scaling = scaling_of(demand, command.scaling);
     DeploymentPlan plan = planned_cells(command.cells, lengths);
     plan.slos = slos;
@@ -452,6 +506,7 @@ void plan(const PlanCommand& command) {
     }
     plan.best = best_of(plan.cells, !slos.empty());
     plan_hours(plan, scaling);
+    name_inputs(plan, command);
     if (plan.best) decide(plan, command, api);
     if (!command.out.empty()) write_files(plan, command.out);
     if (!command.emit.empty()) {
@@ -499,9 +554,29 @@ void add_hardware_options(CLI::App& sub, CellOptions& cells) {
                    "Longest context that the server accepts [the model's]");
     sub.add_option("--max-num-seqs", cells.max_num_seqs, "Most sequences of a step [the engine's default]")
         ->check(CLI::Range(1, 1'000'000));
-    sub.add_option("--max-num-batched-tokens", cells.max_num_batched_tokens,
-                   "Most tokens of a step [the engine's default]")
+    sub.add_option("--max-num-batched-tokens,--chunk", cells.max_num_batched_tokens,
+                   "Most tokens of a step, and so of a chunk of a prompt [the engine's default]")
         ->check(CLI::Range(1, 100'000'000));
+    sub.add_option("--sampler", cells.sampler,
+                   "torch or flashinfer: how vLLM samples, which its log says and which decides its buffers")
+        ->capture_default_str();
+    sub.add_option("--lora", cells.lora,
+                   "LoRA adapters that a server holds at once, and their largest rank: 4:16 [none]");
+    sub.add_option("--draft-model", cells.draft_model, "Model card of a model that drafts tokens [none]");
+    sub.add_option("--draft-tokens", cells.draft_tokens, "Tokens drafted in a step [4]")
+        ->check(CLI::Range(1, 64));
+    sub.add_option("--acceptance", cells.acceptance,
+                   "Probability that a drafted token is right; without --draft-model, drafts take no time");
+    sub.add_option("--kv-offload", cells.kv_offload,
+                   "Size of the host's memory in which a server keeps KV cache: 256GiB [none]");
+    sub.add_option("--kv-offload-speed", cells.kv_offload_speed,
+                   "Speed at which it comes back to all GPUs of the server together")
+        ->capture_default_str();
+    sub.add_option("--gpu-layers", cells.gpu_layers,
+                   "Layers that llama.cpp keeps on its GPU, with the output head as one more [all]");
+    sub.add_option("--host-speed", cells.host_speed,
+                   "With --gpu-layers: speed at which the host's memory is read")
+        ->capture_default_str();
     sub.add_option("--weights-memory", cells.weights_memory,
                    "Weights on each GPU: 16.5GiB [by the model card]");
     sub.add_option("--overhead", cells.overhead,
@@ -519,6 +594,11 @@ void add_load_options(CLI::App& sub, PlanCommand& command) {
                            "A file of requests that states their lengths, in place of --isl and --osl"));
     lengths(sub.add_option("--log", command.log,
                            "A log with times and lengths; with --slo, the demand is that of its hours"));
+    sub.add_option("--hit", command.hit,
+                   "Share of a prompt that is one of 8 texts, which the prefix cache holds, in the runs of "
+                   "the search; needs one length as --isl [0]")
+        ->excludes("--dataset")
+        ->excludes("--log");
     sub.add_option("--slo", command.slos,
                    "Limits to meet, in milliseconds: ttft_p95:800, or a preset such as @chat; with them, the "
                    "highest load of every cell is searched for in virtual time");

@@ -11,8 +11,10 @@
 #include "core/bytes.h"
 #include "core/error.h"
 #include "core/formats.h"
+#include "core/spec.h"
 #include "reports/analysis/plan/engine_command.h"
 #include "reports/document/table.h"
+#include "simulator/engine/card_profile.h"
 
 namespace paretoken::cli {
 namespace {
@@ -21,6 +23,7 @@ using reports::PlannedCell;
 
 constexpr double kGibiByte = 1024.0 * 1024 * 1024;
 constexpr std::uint32_t kMostRanks = 1024;
+constexpr std::uint64_t kUsualDrafts = 4;
 
 /// A kind of GPU that cells are made for.
 struct PlannedGpu {
@@ -37,6 +40,35 @@ std::optional<double> size_of(const std::string& option, const std::string& text
     } catch (const UsageError& error) {
         throw UsageError(fmt::format("{} {}", option, error.what()));
     }
+}
+
+/// Reads "25GB/s" as bytes per second.
+double speed_of(const std::string& option, const std::string& text) {
+    constexpr std::string_view kPerSecond = "/s";
+    const bool has_unit = text.ends_with(kPerSecond);
+    const auto bytes =
+        has_unit ? size_of(option, text.substr(0, text.size() - kPerSecond.size())) : std::optional<double>();
+    if (!bytes || !(*bytes > 0))
+        throw UsageError(fmt::format("{} {}: expected a size per second, such as 25GB/s", option, text));
+    return *bytes;
+}
+
+/// Reads "4:16" as four adapters of rank 16.
+cards::LoraAdapters adapters_of(const std::string& text) {
+    if (text.empty()) return {};
+    try {
+        const auto colon = text.find(':');
+        const cards::LoraAdapters lora{
+            .count = parse_count(std::string_view(text).substr(0, colon)),
+            .rank = colon == std::string::npos ? 0 : parse_count(std::string_view(text).substr(colon + 1))};
+        constexpr std::uint64_t kMost = 65536;
+        if (lora.count >= 1 && lora.rank >= 1 && lora.count <= kMost && lora.rank <= kMost) return lora;
+    } catch (const UsageError&) {  // the message below says what is expected
+    }
+    throw UsageError(
+        fmt::format("--lora {}: expected the number of adapters that a server has at once and their largest "
+                    "rank, as in 4:16",
+                    text));
 }
 
 PlannedGpu gpu_named(const std::string& text) {
@@ -96,6 +128,7 @@ std::vector<std::uint32_t> ranks_of_stage(const CellOptions& options, const Plan
         throw UsageError(fmt::format("--pp {}: {} GPU{} (--gpu {}x{}) cannot be divided into {} equal stages",
                                      of.stages, *gpu.count, *gpu.count == 1 ? "" : "s", gpu.name, *gpu.count,
                                      of.stages));
+    if (options.gpu_layers) return {1};
     if (of.experts > 1) return {of.experts};
     if (of.stages > 1 && options.engine == cards::name_of(cards::Engine::llamacpp)) return {1};
     std::vector<std::uint32_t> ranks;
@@ -167,6 +200,10 @@ struct CellMaker {
         return cards::model_card(options.model_card, types);
     }
 
+    /// Whether tokens are drafted, and how many in a step.
+    bool drafts() const { return !options.draft_model.empty() || options.acceptance; }
+    std::uint64_t draft_tokens() const { return options.draft_tokens.value_or(kUsualDrafts); }
+
     cards::Deployment deployment_on(const PlannedGpu& gpu, const Ranks& ranks) const {
         cards::BatchLimits batch =
             cards::default_batch_limits(engine, gpu.memory_bytes, gpu.card ? gpu.card->name : "");
@@ -174,19 +211,53 @@ struct CellMaker {
         batch.tokens = options.max_num_batched_tokens.value_or(batch.tokens);
         cards::Link link = gpu.card ? cards::link_of(*gpu.card) : cards::Link::peers;
         if (!options.link.empty()) link = options.link == "host" ? cards::Link::host : cards::Link::peers;
-        return {.engine = engine,
-                .memory_bytes = gpu.memory_bytes,
-                .memory_fraction = options.memory_fraction.value_or(cards::default_memory_fraction(engine)),
-                .tensor_parallel = ranks.tensor,
-                .pipeline_parallel = ranks.stages,
-                .expert_parallel = ranks.experts,
-                .context_parallel = options.dcp,
-                .attention_data_parallel = options.attention_dp,
-                .link = link,
-                .batch = batch,
-                .weight_bytes = weights_of(options),
-                .overhead_bytes = size_of("--overhead", options.overhead),
-                .headroom_bytes = size_of("--memory-headroom", options.headroom).value_or(0)};
+        cards::Deployment on{
+            .engine = engine,
+            .memory_bytes = gpu.memory_bytes,
+            .memory_fraction = options.memory_fraction.value_or(cards::default_memory_fraction(engine)),
+            .tensor_parallel = ranks.tensor,
+            .pipeline_parallel = ranks.stages,
+            .expert_parallel = ranks.experts,
+            .context_parallel = options.dcp,
+            .attention_data_parallel = options.attention_dp,
+            .link = link,
+            .batch = batch,
+            .weight_bytes = weights_of(options),
+            .overhead_bytes = size_of("--overhead", options.overhead),
+            .headroom_bytes = size_of("--memory-headroom", options.headroom).value_or(0),
+            .sampler = cards::sampler_named(options.sampler),
+            .lora = adapters_of(options.lora),
+            .gpu_layers = options.gpu_layers};
+        if (!options.draft_model.empty())
+            on.draft = cards::draft_on(cards::model_card(options.draft_model), on);
+        return on;
+    }
+
+    /// What the simulated server is told of drafts. A step is longer by as many passes of the draft model,
+    /// which launch their kernels and read its weights, but are not scheduled.
+    std::string speculation_on(const cards::GpuCard& gpu, const PlannedCell& cell) const {
+        if (!options.acceptance) return "";
+        std::string text =
+            fmt::format("&speculative_tokens={}&acceptance={}", draft_tokens(), *options.acceptance);
+        if (options.draft_model.empty()) return text;
+        const sim::CardEfficiencies reached = sim::usual_efficiencies(gpu);
+        const sim::Profile draft =
+            sim::gpu_profile(cards::model_card(options.draft_model), gpu, cell.deployment.tensor_parallel,
+                             {.engine = engine, .cache_is_given = true, .reached = reached});
+        const double pass_s = draft.weight_bytes / draft.weight_bytes_per_s + draft.step_s - reached.step;
+        constexpr double kMicroseconds = 1e6;
+        return text +
+               fmt::format("&reach.step={:.0f}us",
+                           kMicroseconds * (reached.step + static_cast<double>(draft_tokens()) * pass_s));
+    }
+
+    /// The host's memory of the simulated server, which saves every token once, whatever the ranks do.
+    static std::string host_cache_of_profile(const PlannedCell& cell) {
+        if (!cell.host_cache) return "";
+        const reports::PlannedHostCache& cache = *cell.host_cache;
+        const double once = cell.kv_bytes_per_token * cache.tokens / cache.bytes;
+        return fmt::format("&kv_offload_bytes={:.0f}&kv_offload_bytes_per_s={:.0f}", once * cache.bytes,
+                           once * cache.bytes_per_s);
     }
 
     /// The simulated server with the cell's formats, cache and batch, and its engine, ranks and link.
@@ -207,6 +278,7 @@ struct CellMaker {
         const std::string_view peers = cards::link_of(gpu) == cards::Link::host ? "pcie" : "nvlink";
         if (!options.link.empty())
             deployed += fmt::format("&link={}", options.link == "host" ? "host" : peers);
+        deployed += speculation_on(gpu, cell) + host_cache_of_profile(cell);
         const std::uint64_t groups =
             options.attention_dp ? on.tensor_parallel : 1;  // with a batch of its own
         const std::uint64_t steps = groups * (one_stage_at_once ? 1 : on.pipeline_parallel);
@@ -230,6 +302,10 @@ struct CellMaker {
         if (!options.max_num_seqs)
             cell.deployment.batch.sequences =
                 cards::default_sequences(cell.deployment, cell.fit, context_of(model));
+        if (model.state_bytes_per_sequence > 0)  // which the blocks of the simulated server do not contain
+            cell.deployment.batch.sequences =
+                std::clamp<std::uint64_t>(cell.sequences_p50 / (options.attention_dp ? ranks.tensor : 1), 1,
+                                          cell.deployment.batch.sequences);
         cell.settings = suggested_settings(lengths, cell, cell.deployment.batch, context_of(model));
         cell.settings.max_model_len = options.max_model_len.value_or(cell.settings.max_model_len);
         cell.sequences_limit = cards::sequences_at_once(
@@ -237,8 +313,22 @@ struct CellMaker {
         cell.refused = refusal_of(cell, gpu.card);
         if (cell.refused.empty() && kv != "auto" && !reports::has_cache_format(engine, cell.kv))
             cell.refused = fmt::format("{} has no KV cache in {}", cards::name_of(engine), cell.kv);
-        if (gpu.card) cell.profile = profile_of(*gpu.card, cell, weights, kv);
+        if (const auto bytes = size_of("--kv-offload", options.kv_offload); bytes && cell.fit.left > 0)
+            cell.host_cache =
+                host_cache_of(cell, model, lengths, *bytes,
+                              speed_of("--kv-offload-speed", options.kv_offload_speed), gpu.card);
+        cell.host_layers =
+            host_layers_of(cell, model, speed_of("--host-speed", options.host_speed), gpu.card);
+        if (gpu.card && !cell.host_layers) cell.profile = profile_of(*gpu.card, cell, weights, kv);
         add_notes(cell, gpu.card);
+        if (cell.host_layers)
+            cell.notes.emplace_back(
+                "layers in the host's memory are not simulated, so that no load is searched for");
+        if (!options.draft_model.empty() && !options.acceptance)
+            cell.notes.emplace_back(
+                "the speed is that without drafts, because no --acceptance says how many of them are right");
+        if (model.moe && cell.deployment.lora.count > 0)
+            cell.notes.emplace_back("adapters of experts are not counted");
         cell.notes.insert(cell.notes.end(), model.notes.begin(), model.notes.end());
         return cell;
     }
@@ -264,7 +354,25 @@ struct CellMaker {
             if (other.fit.weights < cell.fit.weights && fits(other))
                 return fmt::format("--weights {}", smaller);
         }
-        return more_ranks(gpu, ranks, model, weights, kv);
+        if (const std::uint64_t layers = most_layers(gpu, ranks, model, weights, kv); layers > 0)
+            return fmt::format("--gpu-layers {}", layers);
+        return options.gpu_layers ? "" : more_ranks(gpu, ranks, model, weights, kv);
+    }
+
+    /// The most layers on one GPU with which llama.cpp has room for the longest usual request; 0: none.
+    std::uint64_t most_layers(const PlannedGpu& gpu, const Ranks& ranks, const cards::ModelCard& model,
+                              const std::string& weights, const std::string& kv) const {
+        if (engine != cards::Engine::llamacpp || ranks.tensor * ranks.stages > 1) return 0;
+        CellOptions some = options;
+        std::uint64_t least = 0;
+        for (std::uint64_t most = options.gpu_layers.value_or(model.layers + 1); least < most;) {
+            some.gpu_layers = (least + most + 1) / 2;
+            if (fits(CellMaker{some, lengths, engine}.cell_of(gpu, ranks, weights, kv)))
+                least = *some.gpu_layers;
+            else
+                most = *some.gpu_layers - 1;
+        }
+        return least;
     }
 
     /// The fewest more ranks with which it fits. llama.cpp has either ranks or stages.
@@ -319,7 +427,18 @@ std::string local_model(const std::string& card) {
     return "";
 }
 
+void check_drafts(const CellOptions& options) {
+    if (options.acceptance && !(*options.acceptance > 0 && *options.acceptance <= 1))
+        throw UsageError(
+            fmt::format("--acceptance {}: expected a share above 0 and at most 1", *options.acceptance));
+    if (options.draft_tokens && options.draft_model.empty() && !options.acceptance)
+        throw UsageError(
+            fmt::format("--draft-tokens {}: without --acceptance (or --draft-model) nothing is drafted",
+                        *options.draft_tokens));
+}
+
 void check(const CellOptions& options) {
+    check_drafts(options);
     if (options.model_card.empty())
         throw UsageError("plan: give --model-card, a known model, a config.json or a GGUF file");
     if (options.memory_fraction && !(*options.memory_fraction > 0 && *options.memory_fraction <= 1))
@@ -358,6 +477,17 @@ reports::DeploymentPlan planned_cells(const CellOptions& options, const reports:
     // llama.cpp needs a GGUF file, which the repository of a shipped card does not have.
     if (options.model.empty() && maker.engine != cards::Engine::llamacpp) plan.repository = model.repository;
     plan.context = maker.context_of(model);
+    if (!options.draft_model.empty()) {
+        const cards::ModelCard draft = cards::model_card(options.draft_model);
+        const std::string local = local_model(options.draft_model);
+        plan.draft_model = !local.empty()             ? local
+                           : draft.repository.empty() ? options.draft_model
+                                                      : draft.repository;
+    }
+    if (options.acceptance) plan.inputs["acceptance"] = {*options.acceptance, "given"};
+    if (maker.drafts())
+        plan.inputs["drafts"] = {static_cast<double>(maker.draft_tokens()),
+                                 options.draft_tokens ? "given" : "default"};
     if (lengths.total_p99 > static_cast<double>(plan.context))
         throw UsageError(
             fmt::format("input {}, output {}: a request of {:.0f} tokens (p99) is longer than the context of "

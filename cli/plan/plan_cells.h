@@ -31,6 +31,15 @@ struct CellOptions {
     std::optional<std::uint64_t> max_num_seqs = {};
     std::optional<std::uint64_t> max_num_batched_tokens = {};
     std::optional<std::uint64_t> max_model_len = {};
+    std::string sampler = "torch";  ///< of vLLM
+    std::string lora = {};          ///< "4:16": four adapters of rank 16
+    std::string draft_model = {};   ///< card of a model that drafts tokens
+    std::optional<std::uint64_t> draft_tokens = {};
+    std::optional<double> acceptance = {};
+    std::string kv_offload = {};  ///< size of the host's memory for the KV cache
+    std::string kv_offload_speed = "25GB/s";
+    std::optional<std::uint64_t> gpu_layers = {};
+    std::string host_speed = "50GB/s";  ///< at which the host's memory is read
 };
 
 /// The plan with its cells, without speeds and bills. Throws UsageError naming the option and what is wrong.

@@ -40,6 +40,7 @@ std::string sizing_console(const DeploymentPlan& plan) {
     const PlannedCell& cell = plan.cells[plan.best.value_or(0)];
     if (plan.staircase) text += "\n" + facts_text(hours_facts(plan));
     text += "\n" + text_of(memory_table(cell)) + "\n" + facts_text(cache_facts(plan, cell));
+    if (!plan.inputs.empty()) text += "\n" + facts_text(input_facts(plan));
     if (!plan.decisions.empty()) text += "\n" + facts_text(decision_facts(plan));
     if (plan.slos.empty())
         text += "\n" +

@@ -156,6 +156,10 @@ TEST(Fit, StatesOfRecurrentLayersTakeRoomWhateverTheLength) {
     EXPECT_EQ(sequence_bytes(model, on, {}, 1000), 2 * without);
     EXPECT_EQ(sequence_bytes(model, on, {}, 2000), without + 2000 * 131072.0);
     EXPECT_EQ(sequences_at_once(model, on, fit_of(model, on), 1000), most / 2);
+    Deployment ranks = on;
+    ranks.tensor_parallel = 16;
+    EXPECT_EQ(sequence_bytes(model, ranks, {}, 1000), without / 8 + without / 16)
+        << "the states of all ranks differ, also where two of them hold the same head";
 }
 
 TEST(Fit, SequencesAtOnceNeverNeedMoreThanThereIs) {
@@ -198,6 +202,112 @@ TEST(Fit, TheSamplerDecidesTheBuffersOfVllm) {
         fit_of(model, {.memory_bytes = 24 * kGib, .batch = {.sequences = 8, .tokens = 29000}});
     EXPECT_NEAR(long_prompts.activations / kGib, 3.0, .3)
         << "the peak of vLLM 0.6 with prompts of 29000 tokens";
+}
+
+TEST(Fit, SamplingWithoutASortTakesSmallerBuffers) {
+    ModelCard model = model_card("llama-3.1-8b");
+    model.vocab = 152064;
+    Deployment on{.memory_bytes = 79.15 * kGib, .batch = {.sequences = 256, .tokens = 2048}};
+    EXPECT_DOUBLE_EQ(fit_of(model, on).activations, 256 * 152064 * 38.5);
+    on.sampler = sampler_named("flashinfer");
+    EXPECT_DOUBLE_EQ(fit_of(model, on).activations, 544997376)
+        << "14 bytes; a start-up with .53 GiB beside weights and cache said that it uses FlashInfer";
+    EXPECT_THROW(sampler_named("triton"), UsageError);
+}
+
+TEST(Fit, AdaptersTakeRoomForTheLargestRankAndAreDividedInPart) {
+    const ModelCard model = model_card("llama-3.1-8b");
+    Deployment on = bare(24);
+    const double without = fit_of(model, on).left;
+    on.lora = {.count = 4, .rank = 16};
+    EXPECT_EQ(fit_of(model, on).adapters, 4 * 41943040 * 2.)
+        << "32 layers × 16 × (4 × 4096 + 2 × 4096 + 2 × 1024 + 3 × (4096 + 14336)) values each";
+    EXPECT_DOUBLE_EQ(fit_of(model, on).left, without - 335544320);
+    on.tensor_parallel = 2;
+    EXPECT_EQ(fit_of(model, on).adapters, 226492416)
+        << "the 4 × 4096 and the 3 × 4096 are whole on both ranks";
+    const ModelCard experts = model_card("qwen3-30b-a3b");  // 48 layers of 2048, 32 heads and 4 of 128
+    on.tensor_parallel = 1;
+    EXPECT_EQ(fit_of(experts, on).adapters, 4 * 16 * 48 * 2. * (4 * 2048 + 2 * 4096 + 2 * 512))
+        << "experts have none";
+}
+
+TEST(Fit, AdaptersThatTheEngineDoesNotHaveAreRefused) {
+    Deployment on = bare(800);
+    on.lora = {.count = 2, .rank = 12};
+    const ModelCard model = model_card("llama-3.1-8b");
+    EXPECT_THAT(refusal_of(model, on), HasSubstr("--lora 2:12: vLLM has room for adapters of rank 8, 16"));
+    EXPECT_THAT(refusal_of(model, on), HasSubstr("take 16"));
+    on.engine = Engine::sglang;
+    EXPECT_EQ(refusal_of(model, on), "accepted");
+    on.engine = Engine::trtllm;
+    EXPECT_THAT(refusal_of(model, on), HasSubstr("--memory-headroom"));
+    on.engine = Engine::sglang;
+    EXPECT_THAT(refusal_of(model_card("deepseek-v3"), on), HasSubstr("deepseek-v3 has latent attention"));
+}
+
+TEST(Fit, ADraftModelTakesItsWeightsAndItsCacheOfEveryToken) {
+    const ModelCard model = model_card("llama-3.1-70b");
+    const ModelCard draft = model_card("llama-3.1-8b");
+    Deployment on = bare(100);
+    on.tensor_parallel = 2;
+    const Fit alone = fit_of(model, on);
+    on.draft = draft_on(draft, on);
+    const Fit both = fit_of(model, on);
+    EXPECT_DOUBLE_EQ(both.draft, resident_bytes(draft) / 2);
+    EXPECT_DOUBLE_EQ(both.left, alone.left - both.draft);
+    EXPECT_DOUBLE_EQ(both.per_token, alone.per_token + 131072 / 2.);
+    EXPECT_DOUBLE_EQ(sequence_bytes(model, on, both, 16), 16 * (327680 + 131072) / 2.);
+    EXPECT_NEAR(static_cast<double>(both.pool_tokens), both.left / (327680 + 131072) * 2, 1);
+    on.pipeline_parallel = 2;
+    EXPECT_THROW((void)draft_on(draft, on), UsageError);
+}
+
+TEST(Fit, TheHostsMemoryHoldsWhatEveryRankSaves) {
+    const ModelCard model = model_card("llama-3.1-70b");
+    const auto tokens = [&](const ModelCard& of, std::uint32_t ranks, std::uint32_t stages = 1) {
+        Deployment on = bare(10);
+        on.tensor_parallel = ranks;
+        on.pipeline_parallel = stages;
+        return host_cache_tokens(on, fit_of(of, on), 100 * kv_bytes_per_token(of));
+    };
+    EXPECT_DOUBLE_EQ(tokens(model, 1), 100);
+    EXPECT_DOUBLE_EQ(tokens(model, 8), 100);
+    EXPECT_DOUBLE_EQ(tokens(model, 2, 4), 100);
+    EXPECT_DOUBLE_EQ(tokens(model, 16), 50) << "two ranks save the same head";
+    EXPECT_DOUBLE_EQ(tokens(model_card("deepseek-v3"), 8), 12.5) << "all ranks save the same vectors";
+}
+
+TEST(Fit, LlamacppKeepsSomeLayersInTheHostsMemory) {
+    const ModelCard model = model_card("llama-3.1-8b");  // layers of 436,207,616 bytes
+    constexpr double kLayer = 436207616;
+    constexpr double kHead = 1050673152;
+    Deployment on = bare(10);
+    on.engine = Engine::llamacpp;
+    on.gpu_layers = 16;
+    on.weight_bytes.reset();
+    const Fit fit = fit_of(model, on);
+    EXPECT_DOUBLE_EQ(fit.weights, 16 * kLayer);
+    EXPECT_DOUBLE_EQ(fit.per_token, 65536) << "and the cache of its layers";
+    const HostSplit half = host_split(model, 16);
+    EXPECT_EQ(half, (HostSplit{16 * kLayer, 16 * kLayer + kHead, 16 * kLayer + 2 * kHead}));
+    EXPECT_NEAR(half.least_seconds(1e12, 50e9), .006979 + .160600, 1e-6);
+    EXPECT_EQ(host_split(model, 33), (HostSplit{32 * kLayer + kHead, 0, kHead}));
+    on.gpu_layers = 99;
+    EXPECT_DOUBLE_EQ(fit_of(model, on).weights, 32 * kLayer + kHead);
+}
+
+TEST(Fit, LayersOnTheHostAreRefusedWhereTheyAreNotPlanned) {
+    const ModelCard model = model_card("llama-3.1-8b");
+    Deployment on = bare(80);
+    on.gpu_layers = 10;
+    EXPECT_THAT(refusal_of(model, on), HasSubstr("--gpu-layers 10: vllm keeps every layer"));
+    on.engine = Engine::llamacpp;
+    on.tensor_parallel = 2;
+    EXPECT_THAT(refusal_of(model, on), HasSubstr("planned for one GPU"));
+    on.tensor_parallel = 1;
+    on.gpu_layers = 0;
+    EXPECT_THAT(refusal_of(model, on), HasSubstr("--gpu-layers 0"));
 }
 
 TEST(Fit, LargeGpusOtherThanTheA100ServeMoreSequences) {

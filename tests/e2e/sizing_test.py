@@ -614,6 +614,63 @@ class FromAFile(Case):
                     self.assertIn(word, done.stderr)
 
 
+class Inputs(Case):
+    """Inputs of the speed, and what else is on the GPUs or in the host's memory."""
+    CELL = ["--model-card", "llama3-8b", "--gpu", "h100x1", "--weights", "fp8", "--isl", 2000, "--osl", 128, *LIMITS]
+
+    def speed(self, *arguments):
+        done, plan = planned(*self.CELL, *arguments)
+        self.succeeds(done)
+        return plan, plan["cells"][0]["speed"]
+
+    def test_a_cached_beginning_and_right_drafts_carry_more_and_a_small_chunk_changes_the_gaps(self):
+        plan, plain = self.speed()
+        self.assertEqual(plan["inputs"]["hit"]["value"], 0)
+        self.assertTrue(plan["inputs"]["hit"]["source"].startswith("assumed"))
+        self.assertEqual(plan["inputs"]["chunk"]["source"], "default of vllm on h100-sxm")
+        self.assertGreaterEqual(plain["itl_p99_s"], plain["itl_p50_s"])
+        self.assertTrue(.9 < plain["goodput_ratio"] <= 1)
+        self.assertAlmostEqual(plain["goodput_per_s"], plain["goodput_ratio"] * plain["load"])
+        plan, cached = self.speed("--hit", ".8")
+        self.assertGreater(cached["load"], 1.3 * plain["load"])
+        self.assertTrue(plan["inputs"]["hit"]["source"].startswith("given"))
+        plan, chunked = self.speed("--chunk", 512)
+        self.assertEqual(plan["inputs"]["chunk"], {"value": 512, "source": "given"})
+        self.assertLess(chunked["itl_p99_s"], plain["itl_p99_s"])
+
+    def test_drafts_shorten_the_time_per_token_and_a_slow_draft_model_takes_it_back(self):
+        _, plain = self.speed("--users", 8)
+        _, free = self.speed("--users", 8, "--acceptance", ".8", "--draft-tokens", 3)
+        plan, heavy = self.speed("--users", 8, "--acceptance", ".8", "--draft-tokens", 3, "--draft-model", "llama-3.1-8b:weights=bf16")
+        self.assertGreater(free["load"], plain["load"])
+        self.assertLess(heavy["load"], free["load"])
+        self.assertEqual(plan["inputs"]["drafts"], {"value": 3, "source": "given"})
+        memory = plan["cells"][0]["memory"]
+        self.assertAlmostEqual(memory["draft_bytes"] / 2**30, 14.96, delta=.01)
+        self.assertEqual(memory["kv_bytes_per_token_and_rank"], 2 * 131072)
+
+    def test_the_hosts_memory_is_in_the_profile_and_says_what_it_saves(self):
+        done, plan = planned(*self.CELL[:-4], "--kv-offload", "128GiB", "--kv-offload-speed", "50GB/s")
+        self.succeeds(done)
+        cell = plan["cells"][0]
+        self.assertEqual(cell["host_cache"]["tokens"], 2**20)
+        self.assertAlmostEqual(cell["host_cache"]["load_s"], 2000 * 131072 / 50e9)
+        self.assertIn(f"kv_offload_bytes={2**37}&kv_offload_bytes_per_s=50000000000", cell["profile"])
+
+    def test_a_model_too_large_for_one_gpu_of_llamacpp_leaves_layers_on_the_host(self):
+        card = ["--model-card", "llama-3.1-70b", "--gpu", "rtx-4090x1", "--engine", "llamacpp", "--weights", "int4", "--isl", 2000]
+        done, plan = planned(*card)
+        self.succeeds(done)
+        option, layers = plan["cells"][0]["nearest_change"].split()
+        self.assertEqual(option, "--gpu-layers")
+        done, plan = planned(*card, option, layers)
+        self.succeeds(done)
+        self.assertTrue(plan["cells"][0]["fits"])
+        self.assertGreater(plan["cells"][0]["host_layers"]["least_s_per_token"], .2)
+        done, plan = planned(*card, option, int(layers) + 1)
+        self.assertFalse(plan["cells"][0]["fits"])
+
+
 class BadInput(Case):
     def test_wrong_options_are_refused_by_name(self):
         card = ["--model-card", "llama3-8b"]
@@ -641,6 +698,19 @@ class BadInput(Case):
                 ([*card, "--gpu", "h100", "--slo", "nonsense"], ["nonsense"]),
                 ([*card, "--gpu", "rtx-3090", "--price", "2026-11-cloud"], ["--price", "rtx-3090"]),
                 ([*card, "--gpu", "h100", "--emit", "tgi"], ["--emit", "vllm"]),
+                ([*card, "--gpu", "h100", "--sampler", "triton"], ["--sampler triton", "flashinfer"]),
+                ([*card, "--gpu", "h100", "--lora", "4"], ["--lora 4", "4:16"]),
+                ([*card, "--gpu", "h100", "--lora", "0:16"], ["--lora 0:16", "4:16"]),
+                ([*card, "--gpu", "h100", "--lora", "4:12"], ["--lora 4:12", "take 16"]),
+                ([*card, "--gpu", "h100", "--acceptance", 1.5], ["--acceptance 1.5"]),
+                ([*card, "--gpu", "h100", "--draft-tokens", 3], ["--draft-tokens 3", "--acceptance"]),
+                ([*card, "--gpu", "h100", "--draft-model", "nonesuch"], ["nonesuch"]),
+                ([*card, "--gpu", "h100", "--kv-offload", "256"], ["--kv-offload", "GiB"]),
+                ([*card, "--gpu", "h100", "--kv-offload", "1GiB", "--kv-offload-speed", "25GB"], ["--kv-offload-speed 25GB", "25GB/s"]),
+                ([*card, "--gpu", "h100x1", "--gpu-layers", 9], ["--gpu-layers 9", "--engine llamacpp"]),
+                ([*card, "--gpu", "h100", "--hit", ".5"], ["--hit 0.5", "--slo"]),
+                ([*card, "--gpu", "h100", *LIMITS, "--hit", 1.2], ["--hit 1.2"]),
+                ([*card, "--gpu", "h100", *LIMITS, "--hit", ".5", "--isl", "lognormal:mean=512,cv=1"], ["--hit 0.5", "--isl 2000"]),
                 ([*card, "--gpu", "h100", *LIMITS, "--price", "nonesuch", "--emit", "tgi"], ["--emit", "vllm"]),
                 ([*card, "--gpu", "h100", "--isl", 200000], ["--isl", "context"])):
             with self.subTest(arguments):
@@ -656,7 +726,7 @@ class BadInput(Case):
         self.assertIn("would fit", done.stdout)
 
 
-DENSE_WITHIN_10, DENSE_WITHIN_20 = 75, 80
+DENSE_WITHIN_10, DENSE_WITHIN_20 = 82, 85
 
 if __name__ == "__main__":
     unittest.main()

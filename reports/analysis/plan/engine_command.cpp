@@ -55,6 +55,23 @@ bool converts_weights(const DeploymentPlan& plan, const PlannedCell& cell) {
     return cell.weights == "fp8" && (plan.model_weights == "bf16" || plan.model_weights == "f16");
 }
 
+std::uint64_t drafts_of(const DeploymentPlan& plan) {
+    const auto drafts = plan.inputs.find("drafts");
+    return drafts == plan.inputs.end() ? 0 : static_cast<std::uint64_t>(drafts->second.value);
+}
+
+std::string whole_units(double bytes, double unit) {
+    return fmt::format("{:.0f}", std::max(1.0, std::floor(bytes / unit)));
+}
+
+/// vLLM's connector has whole blocks of the cache in the host's memory, as many for every rank.
+std::string vllm_host_cache(const PlannedCell& cell) {
+    return fmt::format(
+        R"({{"kv_connector":"OffloadingConnector","kv_role":"kv_both",)"
+        R"("kv_connector_extra_config":{{"num_cpu_blocks":{}}}}})",
+        whole_units(cell.host_cache->tokens, static_cast<double>(cell.deployment.block_tokens)));
+}
+
 EngineCommand vllm_start(const DeploymentPlan& plan, const PlannedCell& cell, const std::string& model) {
     const cards::Deployment& on = cell.deployment;
     Words words{model};
@@ -67,6 +84,12 @@ EngineCommand vllm_start(const DeploymentPlan& plan, const PlannedCell& cell, co
                {"--gpu-memory-utilization", "--max-model-len", "--max-num-seqs", "--max-num-batched-tokens"});
     add(words, "--kv-cache-dtype", cell.kv == "fp8" ? "fp8" : "auto");
     if (converts_weights(plan, cell)) add(words, "--quantization", "fp8");
+    if (on.lora.count > 0) {
+        words.emplace_back("--enable-lora");
+        add(words, "--max-loras", on.lora.count);
+        add(words, "--max-lora-rank", on.lora.rank);
+    }
+    if (cell.host_cache) add(words, "--kv-transfer-config", vllm_host_cache(cell));
     return {{"vllm", "serve"}, std::move(words)};
 }
 
@@ -85,6 +108,23 @@ EngineCommand sglang_start(const DeploymentPlan& plan, const PlannedCell& cell, 
         {"--mem-fraction-static", "--context-length", "--max-running-requests", "--chunked-prefill-size"});
     add(words, "--kv-cache-dtype", cell.kv == "fp8" ? "fp8_e5m2" : "auto");
     if (converts_weights(plan, cell)) add(words, "--quantization", "fp8");
+    if (on.lora.count > 0) {
+        words.emplace_back("--enable-lora");
+        add(words, "--max-loras-per-batch", on.lora.count);
+        add(words, "--max-lora-rank", on.lora.rank);
+    }
+    if (!plan.draft_model.empty()) {
+        add(words, "--speculative-algorithm", "STANDALONE");
+        add(words, "--speculative-draft-model-path", plan.draft_model);
+        add(words, "--speculative-num-steps", drafts_of(plan));
+        add(words, "--speculative-eagle-topk", 1);
+        add(words, "--speculative-num-draft-tokens", drafts_of(plan) + 1);
+    }
+    if (cell.host_cache) {  // in GB of each rank
+        constexpr double kGb = 1e9;
+        words.emplace_back("--enable-hierarchical-cache");
+        add(words, "--hicache-size", whole_units(cell.host_cache->bytes / cell.gpus(), kGb));
+    }
     return {{"python3", "-m", "sglang.launch_server"}, std::move(words)};
 }
 
@@ -113,7 +153,7 @@ Words llamacpp_model(const std::string& model) {
 }
 
 /// llama.cpp allocates its whole context at the start.
-EngineCommand llamacpp_start(const DeploymentPlan&, const PlannedCell& cell, const std::string& model) {
+EngineCommand llamacpp_start(const DeploymentPlan& plan, const PlannedCell& cell, const std::string& model) {
     const std::uint64_t context = slot_tokens(cell.settings);
     const std::uint64_t slots =
         std::clamp<std::uint64_t>(cell.sequences_limit, 1, cell.settings.max_num_seqs);
@@ -124,7 +164,16 @@ EngineCommand llamacpp_start(const DeploymentPlan&, const PlannedCell& cell, con
     add(words, "--batch-size", cell.settings.max_num_batched_tokens);
     add(words, "--cache-type-k", cache);
     add(words, "--cache-type-v", cache);
-    add(words, "--n-gpu-layers", 999);
+    add(words, "--n-gpu-layers", cell.deployment.gpu_layers.value_or(999));
+    if (!plan.draft_model.empty()) {
+        add(words, plan.draft_model.ends_with(".gguf") ? "--model-draft" : "--hf-repo-draft",
+            plan.draft_model);
+        add(words, "--draft-max", drafts_of(plan));
+    }
+    if (cell.host_cache) {
+        constexpr double kMib = 1024.0 * 1024;
+        add(words, "--cache-ram", whole_units(cell.host_cache->bytes, kMib));
+    }
     if (cell.gpus() > 1) add(words, "--split-mode", cell.deployment.pipeline_parallel > 1 ? "layer" : "row");
     return {{"llama-server"}, std::move(words)};
 }
@@ -164,6 +213,15 @@ void require_options(const DeploymentPlan& plan, const PlannedCell& cell, cards:
     if (!has_cache_format(engine, cell.kv) || (engine == trtllm && !has_16_bits(cell.kv)))
         throw UsageError(fmt::format("--emit: {} has no option of its command line for --kv {}; leave it out",
                                      cards::name_of(engine), cell.kv));
+    if (!plan.draft_model.empty() && (engine == trtllm || engine == vllm))
+        throw UsageError(
+            fmt::format("--emit: the version of {} whose options are printed drafts no tokens with a model "
+                        "of their own on "
+                        "its command line; leave --draft-model out",
+                        cards::name_of(engine)));
+    if (cell.host_cache && engine == trtllm) refuse("--kv-offload");
+    if (on.lora.count > 0 && (engine == trtllm || engine == llamacpp)) refuse("--lora");
+    if (on.gpu_layers && engine != llamacpp) refuse("--gpu-layers");
     const bool has_some_experts = on.expert_parallel > 1 && on.expert_parallel != on.tensor_parallel;
     const bool is_divided_twice = on.tensor_parallel > 1 && on.pipeline_parallel > 1;
     if ((engine == vllm && has_some_experts) || (engine == llamacpp && is_divided_twice))

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "cards/deployment.h"
 #include "cards/price.h"
 #include "core/formats.h"
 #include "core/statistics.h"
@@ -17,6 +18,17 @@ double mean_of(const std::vector<double>& values) {
     double sum = 0;
     for (const double value : values) sum += value;
     return sum / static_cast<double>(values.size());
+}
+
+/// The FLOP of computing a prompt alone, with the output head for its last token:
+/// 2 · (P − P_head) · N + 2 · P_head + f · N²/2, where f are the FLOP per pair of tokens. Layers with a
+/// window of w tokens have w · N − w²/2 pairs.
+double prompt_flops(const cards::ModelCard& model, double tokens) {
+    const double head = cards::output_head_flops(model);
+    const double window = std::min(tokens, static_cast<double>(model.sliding_window.value_or(0)));
+    return (cards::linear_flops_per_token(model) - head) * tokens + head +
+           model.attention_flops_per_pair * tokens * tokens / 2 +
+           model.windowed_attention_flops_per_pair * (window * tokens - window * window / 2);
 }
 
 /// What a cell is ranked by: what it costs in whole cents, then how many GPUs it takes, then how much of them
@@ -81,6 +93,30 @@ void fill_sizes(PlannedCell& cell, const cards::ModelCard& model, const PlannedL
     cell.pool_tokens = cards::pool_tokens_at(model, on, cell.fit, static_cast<double>(context));
 }
 
+PlannedHostCache host_cache_of(const PlannedCell& cell, const cards::ModelCard& model,
+                               const PlannedLengths& lengths, double bytes, double bytes_per_s,
+                               const std::optional<cards::GpuCard>& gpu) {
+    PlannedHostCache cache{.bytes = bytes,
+                           .bytes_per_s = bytes_per_s,
+                           .tokens = cards::host_cache_tokens(cell.deployment, cell.fit, bytes)};
+    cache.load_s = lengths.input_mean * bytes / cache.tokens / bytes_per_s;
+    if (!gpu) return cache;
+    if (const auto flops = cards::flops_for_weights(*gpu, cell.weights))
+        cache.compute_s = prompt_flops(model, lengths.input_mean) / (cell.gpus() * flops->per_s);
+    return cache;
+}
+
+std::optional<PlannedHostLayers> host_layers_of(const PlannedCell& cell, const cards::ModelCard& model,
+                                                double host_bytes_per_s,
+                                                const std::optional<cards::GpuCard>& gpu) {
+    if (!cell.deployment.gpu_layers) return {};
+    PlannedHostLayers layers{.on_gpu = *cell.deployment.gpu_layers,
+                             .split = cards::host_split(model, *cell.deployment.gpu_layers),
+                             .bytes_per_s = host_bytes_per_s};
+    if (gpu) layers.least_s = layers.split.least_seconds(gpu->memory_bytes_per_s, host_bytes_per_s);
+    return layers;
+}
+
 std::uint64_t replicas_for(const Demand& demand, double load) {
     const double needed = demand.requests_per_s.value_or(demand.users.value_or(0));
     return static_cast<std::uint64_t>(
@@ -120,6 +156,7 @@ std::optional<double> usd_per_m_at_speed(const DeploymentPlan& plan, const Plann
 PlannedSpeed at_its_rate(PlannedSpeed speed, const PlannedLengths& lengths) {
     speed.requests_per_s = speed.load;
     speed.output_tokens_per_s = speed.load * lengths.output_mean;
+    if (speed.goodput_ratio) speed.goodput_per_s = speed.load * *speed.goodput_ratio;
     return speed;
 }
 
@@ -140,7 +177,12 @@ CostGiven known_to_cost(const DeploymentPlan& plan, const PlannedCell& cell, con
     if (format != nullptr) add("bits", 8 * bytes_per_value(*format), "weights");
     if (gpu) {
         const double at_once = cell.deployment.tensor_parallel;  // stages run one after another
-        add("gb_per_s", at_once * gpu->memory_bytes_per_s / 1e9, "GPU card");
+        const auto& host = cell.host_layers;
+        if (host && host->least_s)
+            add("gb_per_s", (host->split.gpu_bytes + host->split.host_bytes) / *host->least_s / 1e9,
+                "GPU card and --host-speed");
+        else
+            add("gb_per_s", at_once * gpu->memory_bytes_per_s / 1e9, "GPU card");
         if (const auto flops = cards::flops_for_weights(*gpu, cell.weights))
             add("tflops", at_once * flops->per_s / 1e12, "GPU card");
         if (gpu->tdp_w) add("watts", servers * gpus * *gpu->tdp_w, "GPU card");
@@ -150,6 +192,8 @@ CostGiven known_to_cost(const DeploymentPlan& plan, const PlannedCell& cell, con
         add("usd_per_month", servers * *cell.usd_per_h * cards::kHoursPerMonth, "price card");
     }
     if (plan.demand.requests_per_s) add("requests_per_s", *plan.demand.requests_per_s, "demand");
+    if (const auto hit = plan.inputs.find("hit"); hit != plan.inputs.end() && hit->second.value > 0)
+        known.numbers["hit"] = hit->second;
     if (!cell.speed) return known;
     const double rate = servers * cell.speed->output_tokens_per_s * plan.earning_share;
     add("tokens_per_s", rate, "simulated runs");

@@ -52,13 +52,38 @@ struct PlannedSpeed {
     std::optional<double> ttft_p50_s = {};
     std::optional<double> ttft_p99_s = {};
     std::optional<double> tpot_p50_s = {};
+    std::optional<double> itl_p50_s = {};
+    std::optional<double> itl_p99_s = {};
     std::optional<double> e2e_mean_s = {};
+    std::optional<double> goodput_per_s = {};  ///< requests per second that each meet every limit
+    std::optional<double> goodput_ratio = {};  ///< their share
     std::optional<double> interactivity_tok_per_s = {};
     bool shown = false;        ///< whether the search showed it at 99 %; if not, it was measured within
     std::string binding = {};  ///< why the next higher load fails; empty if none failed
     std::uint64_t runs = 0;
 
     bool operator==(const PlannedSpeed&) const = default;
+};
+
+/// KV cache that one replica keeps in the host's memory.
+struct PlannedHostCache {
+    double bytes = 0;
+    double bytes_per_s = 0;  ///< of all GPUs of the replica together
+    double tokens = 0;
+    double load_s = 0;                     ///< to bring the cache of a prompt of mean length back
+    std::optional<double> compute_s = {};  ///< least time to compute it; absent without a GPU's card
+
+    bool operator==(const PlannedHostCache&) const = default;
+};
+
+/// Layers that llama.cpp keeps in the host's memory.
+struct PlannedHostLayers {
+    std::uint64_t on_gpu = 0;
+    cards::HostSplit split = {};
+    double bytes_per_s = 0;              ///< of the host's memory
+    std::optional<double> least_s = {};  ///< per token of one request; absent without a GPU's card
+
+    bool operator==(const PlannedHostLayers&) const = default;
 };
 
 /// The deployments of one cell that carry a demand, and their bill.
@@ -90,6 +115,8 @@ struct PlannedCell {
     std::string refused = {};             ///< why it cannot run; empty if it can
     std::string nearest = {};             ///< the nearest change that would fit
     std::vector<std::string> notes = {};
+    std::optional<PlannedHostCache> host_cache = {};
+    std::optional<PlannedHostLayers> host_layers = {};
     SuggestedSettings settings = {};
     std::string profile = {};  ///< the simulated server: "sim:llama3-8b/h100/fp8"
     std::optional<PlannedSpeed> speed = {};
@@ -119,7 +146,9 @@ struct DeploymentPlan {
     std::string repository = {};     ///< of Hugging Face, with the model's own weights; may be empty
     std::string model_weights = {};  ///< format of the model's own weights
     std::string engine = {};
-    std::uint64_t context = 0;  ///< longest context that the server accepts
+    std::string draft_model = {};  ///< of Hugging Face or a path, if tokens are drafted by a model
+    std::map<std::string, CostValue> inputs = {};  ///< of the speed: "hit", "acceptance", "drafts", "chunk"
+    std::uint64_t context = 0;                     ///< longest context that the server accepts
     PlannedLengths lengths = {};
     std::optional<double> sequences = {};  ///< sequences that share the cache (--sequences)
     std::vector<std::string> slos = {};
@@ -145,6 +174,15 @@ SuggestedSettings suggested_settings(const PlannedLengths& lengths, const Planne
 /// Fills the sizes of a cell from its model and deployment: the fit, and the sequences at once.
 void fill_sizes(PlannedCell& cell, const cards::ModelCard& model, const PlannedLengths& lengths,
                 std::uint64_t context);
+
+/// What `bytes` of the host's memory keep for a cell, whose sizes are filled already.
+PlannedHostCache host_cache_of(const PlannedCell& cell, const cards::ModelCard& model,
+                               const PlannedLengths& lengths, double bytes, double bytes_per_s,
+                               const std::optional<cards::GpuCard>& gpu);
+/// The split of a cell between GPU and host; nothing if all layers are on GPUs.
+std::optional<PlannedHostLayers> host_layers_of(const PlannedCell& cell, const cards::ModelCard& model,
+                                                double host_bytes_per_s,
+                                                const std::optional<cards::GpuCard>& gpu);
 
 /// The deployments that a demand needs if each carries `load` (PlannedSpeed::load).
 std::uint64_t replicas_for(const Demand& demand, double load);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -12,6 +13,8 @@ namespace {
 
 constexpr double kGibOfPlan = 1024.0 * 1024 * 1024;
 constexpr double kMilliseconds = 1e3;
+constexpr double kPercent = 100;
+constexpr double kGigabyte = 1e9;
 
 std::string gib(double bytes) {
     return fmt::format("{:.2f}", bytes / kGibOfPlan);
@@ -137,7 +140,7 @@ Table cells_table(const DeploymentPlan& plan) {
     if (has_fleet)
         for (const char* const title : {"GPUs", "$/month"}) table.columns.push_back({title});
     if (has_speed)
-        for (const char* const title : {"load", "tok/s", "TTFT p99 ms", "$/M out"})
+        for (const char* const title : {"load", "tok/s", "TTFT p99 ms", "ITL p99 ms", "good %", "$/M out"})
             table.columns.push_back({title});
     for (const char* const title : {"KV GiB", "tokens", "at once"}) table.columns.push_back({title});
     for (const PlannedCell& cell : plan.cells) {
@@ -152,6 +155,8 @@ Table cells_table(const DeploymentPlan& plan) {
             row.push_back(cell.speed ? load_text(plan, *cell.speed) : "–");
             row.push_back(cell.speed ? significant(cell.speed->output_tokens_per_s) : "–");
             row.push_back(cell.speed ? significant(cell.speed->ttft_p99_s, kMilliseconds) : "–");
+            row.push_back(cell.speed ? significant(cell.speed->itl_p99_s, kMilliseconds) : "–");
+            row.push_back(cell.speed ? significant(cell.speed->goodput_ratio, kPercent) : "–");
             row.push_back(cell.usd_per_m_output ? dollars(*cell.usd_per_m_output) : "–");
         }
         row.push_back(gib(cell.fit.left));
@@ -170,12 +175,55 @@ Table memory_table(const PlannedCell& cell) {
     add("reported by the driver", cell.deployment.memory_bytes);
     add("the engine's budget", fit.budget);
     add("weights", fit.weights);
+    if (fit.adapters > 0) add("LoRA adapters", fit.adapters);
+    if (fit.draft > 0) add("draft model", fit.draft);
     add("activations", fit.activations);
     add("runtime", fit.context);
     add("communication", fit.communication);
     if (fit.headroom > 0) add("left free", fit.headroom);
     add(fit.left < 0 ? "missing" : "KV cache", fit.left < 0 ? -fit.left : fit.left);
     return table;
+}
+
+namespace {
+
+std::string text_of(const PlannedHostCache& cache, const PlannedLengths& lengths) {
+    std::string text = fmt::format(
+        "{} GiB of the host's memory hold {} tokens; at {} GB/s, the cache of a prompt of {} tokens comes "
+        "back "
+        "in {} ms",
+        gib(cache.bytes), whole_number(cache.tokens), significant(cache.bytes_per_s / kGigabyte),
+        whole_number(lengths.input_mean), significant(cache.load_s * kMilliseconds));
+    if (cache.compute_s)
+        text += fmt::format(", and computing it takes {} ms at least{}",
+                            significant(*cache.compute_s * kMilliseconds),
+                            *cache.compute_s < cache.load_s ? ", which may be less" : "");
+    return text;
+}
+
+std::string text_of(const PlannedHostLayers& layers) {
+    std::string text = fmt::format(
+        "{} layers are on the GPU, and {} GiB of weights in the host's memory, which is read at {} GB/s",
+        layers.on_gpu, gib(layers.split.resident_on_host), significant(layers.bytes_per_s / kGigabyte));
+    if (layers.least_s)
+        text += fmt::format("; a token of one request takes {} ms at least ({} tokens/s at most)",
+                            significant(*layers.least_s * kMilliseconds), significant(1 / *layers.least_s));
+    return text;
+}
+
+}  // namespace
+
+Facts input_facts(const DeploymentPlan& plan) {
+    constexpr std::array<std::pair<const char*, const char*>, 4> kNames{
+        {{"hit", "Cached"}, {"acceptance", "Acceptance"}, {"drafts", "Drafts"}, {"chunk", "Chunk"}}};
+    constexpr std::array<const char*, 4> kMeanings{"of the prompts' tokens", "of the drafted tokens",
+                                                   "tokens per step and request", "tokens in a step"};
+    Facts facts;
+    for (std::size_t i = 0; i < kNames.size(); ++i)
+        if (const auto input = plan.inputs.find(kNames[i].first); input != plan.inputs.end())
+            facts.items.emplace_back(kNames[i].second, fmt::format("{:g} {} ({})", input->second.value,
+                                                                   kMeanings[i], input->second.source));
+    return facts;
 }
 
 Facts cache_facts(const DeploymentPlan& plan, const PlannedCell& cell) {
@@ -201,6 +249,8 @@ Facts cache_facts(const DeploymentPlan& plan, const PlannedCell& cell) {
     if (cell.fit.copies > 1)
         facts.items.emplace_back(
             "Copies", fmt::format("{} ranks hold the same bytes of the cache", significant(cell.fit.copies)));
+    if (cell.host_cache) facts.items.emplace_back("Host cache", text_of(*cell.host_cache, plan.lengths));
+    if (cell.host_layers) facts.items.emplace_back("On the host", text_of(*cell.host_layers));
     facts.items.emplace_back("Suggested",
                              fmt::format("max-model-len {}, max-num-seqs {}, max-num-batched-tokens {}",
                                          cell.settings.max_model_len, cell.settings.max_num_seqs,
@@ -295,6 +345,7 @@ std::vector<Section> sizing_sections(const DeploymentPlan& plan) {
          {"Prices", plan.price_card.empty() ? ""
                                             : fmt::format("{} of {}, {}{}", plan.price_card, plan.price_as_of,
                                                           plan.price_basis, serving_text(plan))}}};
+    for (auto& input : input_facts(plan).items) asked.items.push_back(std::move(input));
     answer.blocks.push_back({std::move(asked)});
     sections.push_back(std::move(answer));
     Facts remarks;

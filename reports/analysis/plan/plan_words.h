@@ -26,6 +26,9 @@ Table memory_table(const PlannedCell& cell);
 /// Names and values about the cache and the suggested settings of a cell.
 Facts cache_facts(const DeploymentPlan& plan, const PlannedCell& cell);
 
+/// Names and values of the inputs of the speed, and where they come from.
+Facts input_facts(const DeploymentPlan& plan);
+
 /// Names and values about the servers by hour and the autoscaler; empty for a demand that does not change.
 Facts hours_facts(const DeploymentPlan& plan);
 

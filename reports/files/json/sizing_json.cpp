@@ -35,6 +35,8 @@ OrderedJson fit_json(const PlannedCell& cell) {
             {"memory_fraction", cell.deployment.memory_fraction},
             {"budget_bytes", fit.budget},
             {"weights_bytes", fit.weights},
+            {"adapters_bytes", fit.adapters},
+            {"draft_bytes", fit.draft},
             {"activations_bytes", fit.activations},
             {"runtime_bytes", fit.context},
             {"communication_bytes", fit.communication},
@@ -56,11 +58,34 @@ OrderedJson speed_json(const PlannedSpeed& speed) {
     put(json, "ttft_p50_s", speed.ttft_p50_s);
     put(json, "ttft_p99_s", speed.ttft_p99_s);
     put(json, "tpot_p50_s", speed.tpot_p50_s);
+    put(json, "itl_p50_s", speed.itl_p50_s);
+    put(json, "itl_p99_s", speed.itl_p99_s);
     put(json, "e2e_mean_s", speed.e2e_mean_s);
     put(json, "interactivity_tok_per_s", speed.interactivity_tok_per_s);
+    put(json, "goodput_per_s", speed.goodput_per_s);
+    put(json, "goodput_ratio", speed.goodput_ratio);
     json["shown"] = speed.shown;
     put(json, "binding", speed.binding);
     json["runs"] = speed.runs;
+    return json;
+}
+
+OrderedJson host_cache_json(const PlannedHostCache& cache) {
+    OrderedJson json{{"bytes", cache.bytes},
+                     {"bytes_per_s", cache.bytes_per_s},
+                     {"tokens", cache.tokens},
+                     {"load_s", cache.load_s}};
+    put(json, "compute_s", cache.compute_s);
+    return json;
+}
+
+OrderedJson host_layers_json(const PlannedHostLayers& layers) {
+    OrderedJson json{{"gpu_layers", layers.on_gpu},
+                     {"gpu_bytes_read", layers.split.gpu_bytes},
+                     {"host_bytes_read", layers.split.host_bytes},
+                     {"host_bytes", layers.split.resident_on_host},
+                     {"host_bytes_per_s", layers.bytes_per_s}};
+    put(json, "least_s_per_token", layers.least_s);
     return json;
 }
 
@@ -113,6 +138,8 @@ OrderedJson cell_json(const DeploymentPlan& plan, const PlannedCell& cell) {
         {"p50", cell.sequences_p50}, {"p99", cell.sequences_p99}, {"context", cell.sequences_context}};
     if (plan.sequences) json["tokens_per_sequence"] = cell.pool_tokens / *plan.sequences;
     json["memory"] = fit_json(cell);
+    if (cell.host_cache) json["host_cache"] = host_cache_json(*cell.host_cache);
+    if (cell.host_layers) json["host_layers"] = host_layers_json(*cell.host_layers);
     json["suggested"] = {{"max_model_len", cell.settings.max_model_len},
                          {"max_num_seqs", cell.settings.max_num_seqs},
                          {"max_num_batched_tokens", cell.settings.max_num_batched_tokens}};
@@ -150,6 +177,8 @@ std::string sizing_json(const DeploymentPlan& plan) {
                      {"model", plan.model},     {"engine", plan.engine},
                      {"context", plan.context}, {"lengths", lengths_json(plan.lengths)},
                      {"slos", plan.slos}};
+    for (const auto& [name, input] : plan.inputs)
+        json["inputs"][name] = {{"value", input.value}, {"source", input.source}};
     OrderedJson demand{{"target_utilization", plan.demand.target_utilization}};
     put(demand, "requests_per_s", plan.demand.requests_per_s);
     if (!plan.demand.hours.empty()) demand["requests_per_s_by_hour"] = plan.demand.hours;

@@ -28,6 +28,7 @@ PlannedLengths fixed_lengths() {
 PlannedCell cell_on(const std::string& gpu, std::uint32_t tp, double usd_per_h) {
     PlannedCell cell{.gpu = gpu, .weights = "bf16", .kv = "bf16"};
     cell.deployment = {.memory_bytes = 79 * kGib, .tensor_parallel = tp};
+    cell.settings = {.max_model_len = 1320, .max_num_seqs = 8, .max_num_batched_tokens = 2048};
     fill_sizes(cell, cards::model_card("llama-3.1-8b"), fixed_lengths(), 131072);
     cell.usd_per_h = usd_per_h;
     return cell;
@@ -212,7 +213,6 @@ TEST(Plan, SettingsCoverTheRequestsAndNoMore) {
 
 TEST(Plan, CommandsHaveTheNamesThatEachServerGivesItsOptions) {
     PlannedCell cell = cell_on("h100-sxm", 1, 3);
-    cell.settings = {.max_model_len = 1320, .max_num_seqs = 8, .max_num_batched_tokens = 2048};
     DeploymentPlan plan = plan_with({cell});
     EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("--max-model-len 1320 --max-num-seqs 8"));
     EXPECT_THAT(server_command_of(plan, "sglang"),
@@ -229,7 +229,6 @@ TEST(Plan, CommandsHaveTheNamesThatEachServerGivesItsOptions) {
 
 TEST(Plan, CommandsSayHowTheGpusDivideTheModel) {
     PlannedCell cell = cell_on("h100-sxm", 4, 12);
-    cell.settings = {.max_model_len = 1320, .max_num_seqs = 8, .max_num_batched_tokens = 2048};
     cell.deployment.pipeline_parallel = 2;
     cell.deployment.expert_parallel = 4;
     DeploymentPlan plan = plan_with({cell});
@@ -252,9 +251,117 @@ TEST(Plan, CommandsSayHowTheGpusDivideTheModel) {
     EXPECT_THROW(server_command_of(plan, "sglang"), UsageError);
 }
 
+std::string refusal_to_emit(const DeploymentPlan& plan, const char* server) {
+    try {
+        (void)server_command_of(plan, server);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(Plan, CommandsHaveRoomForAdapters) {
+    PlannedCell cell = cell_on("h100-sxm", 1, 3);
+    cell.deployment.lora = {.count = 4, .rank = 16};
+    const DeploymentPlan plan = plan_with({cell});
+    EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("--enable-lora --max-loras 4 --max-lora-rank 16"));
+    EXPECT_THAT(server_command_of(plan, "sglang"),
+                HasSubstr("--enable-lora --max-loras-per-batch 4 --max-lora-rank 16"));
+    EXPECT_THAT(refusal_to_emit(plan, "trtllm"), HasSubstr("--lora"));
+}
+
+TEST(Plan, CommandsNameTheDraftModelWhereTheServerTakesOne) {
+    DeploymentPlan plan = plan_with({cell_on("h100-sxm", 1, 3)});
+    plan.draft_model = "small.gguf";
+    plan.inputs["drafts"] = {5, "given"};
+    EXPECT_THAT(server_command_of(plan, "sglang"),
+                HasSubstr("--speculative-draft-model-path small.gguf --speculative-num-steps 5 "
+                          "--speculative-eagle-topk 1 --speculative-num-draft-tokens 6"));
+    plan.model = "m.gguf";
+    EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--model-draft small.gguf --draft-max 5"));
+    EXPECT_THAT(refusal_to_emit(plan, "vllm"), HasSubstr("--draft-model"));
+}
+
+TEST(Plan, CommandsSayHowMuchOfTheHostsMemoryKeepsCache) {
+    PlannedCell cell = cell_on("h100-sxm", 2, 3);
+    const cards::ModelCard model = cards::model_card("llama-3.1-8b");
+    cell.host_cache = host_cache_of(cell, model, fixed_lengths(), 64e9, 25e9, {});
+    DeploymentPlan plan = plan_with({cell});
+    EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("\"num_cpu_blocks\":30517}"))
+        << "64e9 ÷ 131072 ÷ 16";
+    EXPECT_THAT(server_command_of(plan, "sglang"),
+                HasSubstr("--enable-hierarchical-cache --hicache-size 32"));
+    plan.model = "m.gguf";
+    EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--cache-ram 61035"));
+    EXPECT_THAT(refusal_to_emit(plan, "trtllm"), HasSubstr("--kv-offload"));
+}
+
+TEST(Plan, AHostCacheIsComparedWithComputingThePromptAgain) {
+    PlannedCell cell = cell_on("h100-sxm", 1, 3);
+    const cards::ModelCard model = cards::model_card("llama-3.1-8b");
+    const PlannedLengths lengths = lengths_of("1024", "1", {1024}, {1});
+    const PlannedHostCache cache =
+        host_cache_of(cell, model, lengths, 131072e6, 25e9, cards::gpu_card("h100-sxm"));
+    EXPECT_DOUBLE_EQ(cache.tokens, 1e6);
+    EXPECT_DOUBLE_EQ(cache.load_s, 1024 * 131072 / 25e9);
+    EXPECT_NEAR(*cache.compute_s, .01473, 1e-5) << "the hard limit of a prompt of 1024 tokens";
+    cell.host_cache = cache;
+    EXPECT_THAT(sizing_console(plan_with({cell})), HasSubstr("1,000,000 tokens"));
+    const auto json = nlohmann::json::parse(sizing_json(plan_with({cell})));
+    EXPECT_EQ(json.at("cells").at(0).at("host_cache").at("tokens"), 1e6);
+}
+
+TEST(Plan, LayersOnTheHostSayHowFastATokenCanBeAtMost) {
+    PlannedCell cell = cell_on("l40s", 1, 1);
+    const cards::ModelCard model = cards::model_card("llama-3.1-8b");
+    const auto gpu = cards::find_gpu("l40s");
+    EXPECT_EQ(host_layers_of(cell, model, 50e9, gpu), std::nullopt);
+    cell.deployment.gpu_layers = 16;
+    cell.host_layers = host_layers_of(cell, model, 50e9, gpu);
+    EXPECT_NEAR(*cell.host_layers->least_s, 6979321856 / 864e9 + 8029995008 / 50e9, 1e-9);
+    DeploymentPlan plan = plan_with({cell});
+    EXPECT_THAT(sizing_console(plan), HasSubstr("169 ms"));
+    EXPECT_NEAR(known_to_cost(plan, cell, model, gpu).numbers.at("gb_per_s").value, 15.0093 / .168678, .01)
+        << "both sides together read 15 GB per token";
+    plan.model = "m.gguf";
+    EXPECT_THAT(server_command_of(plan, "llamacpp"), HasSubstr("--n-gpu-layers 16"));
+}
+
+TEST(Plan, SpeedHasTheGapsBetweenTokensAndTheGoodRequests) {
+    DeploymentPlan plan = plan_with({cell_on("h100-sxm", 1, 2)});
+    plan.cells.front().speed = at_its_rate(
+        {.load = 10, .itl_p50_s = .01, .itl_p99_s = .025, .goodput_per_s = 9, .goodput_ratio = .96},
+        plan.lengths);
+    EXPECT_DOUBLE_EQ(*plan.cells.front().speed->goodput_per_s, 9.6) << "of the requests that arrive";
+    const Table table = cells_table(plan);
+    const auto cell_under = [&](std::string_view title) {
+        for (std::size_t i = 0; i < table.columns.size(); ++i)
+            if (table.columns[i].title == title) return table.rows.front()[i];
+        return std::string();
+    };
+    EXPECT_EQ(cell_under("ITL p99 ms"), "25.0");
+    EXPECT_EQ(cell_under("good %"), "96.0");
+    const auto speed = nlohmann::json::parse(sizing_json(plan)).at("cells").at(0).at("speed");
+    EXPECT_EQ(speed.at("itl_p99_s"), .025);
+    EXPECT_EQ(speed.at("goodput_per_s"), 9.6);
+}
+
+TEST(Plan, InputsOfTheSpeedSayWhereTheyComeFrom) {
+    DeploymentPlan plan = plan_with({cell_on("h100-sxm", 1, 2)});
+    EXPECT_TRUE(input_facts(plan).items.empty());
+    plan.inputs["acceptance"] = {.7, "given"};
+    plan.inputs["chunk"] = {8192, "default of vllm on h100-sxm"};
+    EXPECT_THAT(sizing_console(plan), HasSubstr("0.7 of the drafted tokens (given)"));
+    EXPECT_THAT(sizing_console(plan), HasSubstr("8192 tokens in a step (default of vllm on h100-sxm)"));
+    EXPECT_EQ(nlohmann::json::parse(sizing_json(plan)).at("inputs").at("acceptance").at("value"), .7);
+    plan.inputs["hit"] = {.5, "given"};
+    EXPECT_EQ(
+        known_to_cost(plan, plan.cells.front(), cards::model_card("llama-3.1-8b"), {}).numbers.at("hit"),
+        (CostValue{.5, "given"}));
+}
+
 TEST(Plan, LlamacppLoadsAFileOrARepositoryAndNothingElse) {
     PlannedCell cell = cell_on("h100-sxm", 1, 3);
-    cell.settings = {.max_model_len = 1320, .max_num_seqs = 8, .max_num_batched_tokens = 2048};
     DeploymentPlan plan = plan_with({cell});
     for (const char* const file : {"m.gguf", "/models/m.gguf"}) {
         plan.model = file;
@@ -274,7 +381,6 @@ TEST(Plan, LlamacppLoadsAFileOrARepositoryAndNothingElse) {
 TEST(Plan, ADivisionOrCacheThatAnotherServerDoesNotHaveIsRefused) {
     const auto refuses = [](const char* server, const cards::Deployment& on, const char* kv = "bf16") {
         PlannedCell cell = cell_on("h100-sxm", 4, 12);
-        cell.settings = {.max_model_len = 1320, .max_num_seqs = 8, .max_num_batched_tokens = 2048};
         cell.deployment = on;
         cell.kv = kv;
         DeploymentPlan plan = plan_with({cell});
