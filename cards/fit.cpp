@@ -276,11 +276,11 @@ void check_adapters(const ModelCard& model, const Deployment& deployment) {
     constexpr std::array<std::uint64_t, 8> kVllmRanks{8, 16, 32, 64, 128, 256, 320, 512};
     const LoraAdapters& lora = deployment.lora;
     if (lora.count == 0) return;
-    if (model.mla)
-        throw UsageError(fmt::format(
-            "--lora: {} has latent attention, whose adapters are not known; state their size with "
-            "--memory-headroom",
-            model.name));
+    if (model.mla || model.state_bytes_per_sequence > 0)
+        throw UsageError(
+            fmt::format("--lora: {} has {} attention, whose adapters are not known; state their size with "
+                        "--memory-headroom",
+                        model.name, model.mla ? "latent" : "linear"));
     if (deployment.engine == Engine::trtllm)
         throw UsageError(
             "--lora: TensorRT-LLM takes the memory of adapters from a configuration file; state it with "

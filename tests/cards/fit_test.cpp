@@ -244,6 +244,9 @@ TEST(Fit, AdaptersThatTheEngineDoesNotHaveAreRefused) {
     EXPECT_THAT(refusal_of(model, on), HasSubstr("--memory-headroom"));
     on.engine = Engine::sglang;
     EXPECT_THAT(refusal_of(model_card("deepseek-v3"), on), HasSubstr("deepseek-v3 has latent attention"));
+    ModelCard hybrid = model;
+    hybrid.state_bytes_per_sequence = 1;
+    EXPECT_THAT(refusal_of(hybrid, on), HasSubstr("has linear attention"));
 }
 
 TEST(Fit, ADraftModelTakesItsWeightsAndItsCacheOfEveryToken) {
