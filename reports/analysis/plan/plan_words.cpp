@@ -142,7 +142,8 @@ Table cells_table(const DeploymentPlan& plan) {
     if (has_speed)
         for (const char* const title : {"load", "tok/s", "TTFT p99 ms", "ITL p99 ms", "good %", "$/M out"})
             table.columns.push_back({title});
-    for (const char* const title : {"KV GiB", "tokens", "at once"}) table.columns.push_back({title});
+    if (!has_speed) table.columns.push_back({"KV GiB"});  // with speeds, the table is wide enough without
+    for (const char* const title : {"tokens", "at once"}) table.columns.push_back({title});
     for (const PlannedCell& cell : plan.cells) {
         std::vector<std::string> row{fmt::format("{} × {}{}", cell.gpus(), cell.gpu, division_of(cell)),
                                      fmt::format("{}/{}", cell.weights, cell.kv)};
@@ -159,7 +160,7 @@ Table cells_table(const DeploymentPlan& plan) {
             row.push_back(cell.speed ? significant(cell.speed->goodput_ratio, kPercent) : "–");
             row.push_back(cell.usd_per_m_output ? dollars(*cell.usd_per_m_output) : "–");
         }
-        row.push_back(gib(cell.fit.left));
+        if (!has_speed) row.push_back(gib(cell.fit.left));
         row.push_back(whole_number(cell.pool_tokens));
         row.push_back(grouped(cell.sequences_p99));
         table.rows.push_back(std::move(row));

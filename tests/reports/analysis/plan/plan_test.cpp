@@ -341,6 +341,8 @@ TEST(Plan, SpeedHasTheGapsBetweenTokensAndTheGoodRequests) {
     };
     EXPECT_EQ(cell_under("ITL p99 ms"), "25.0");
     EXPECT_EQ(cell_under("good %"), "96.0");
+    EXPECT_EQ(table.rows.front().size(), table.columns.size());
+    EXPECT_EQ(cells_table(plan_with({cell_on("h100-sxm", 1, 2)})).columns.at(2).title, "KV GiB");
     const auto speed = nlohmann::json::parse(sizing_json(plan)).at("cells").at(0).at("speed");
     EXPECT_EQ(speed.at("itl_p99_s"), .025);
     EXPECT_EQ(speed.at("goodput_per_s"), 9.6);
