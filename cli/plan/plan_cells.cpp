@@ -349,7 +349,9 @@ struct CellMaker {
         }
         const std::string smaller_kv = engine == cards::Engine::llamacpp ? "q8_0" : "fp8";
         if (fits(cell_of(gpu, ranks, weights, smaller_kv))) return "--kv " + smaller_kv;
+        const bool has_other_weights = model.source != "GGUF metadata";  // whose tensors have one format each
         for (const char* const smaller : {"fp8", "int4"}) {
+            if (!has_other_weights) break;
             const PlannedCell other = cell_of(gpu, ranks, smaller, kv);
             if (other.fit.weights < cell.fit.weights && fits(other))
                 return fmt::format("--weights {}", smaller);

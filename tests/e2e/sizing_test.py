@@ -1,8 +1,10 @@
 """`paretoken plan`: the commands of docs/plan.md, the fit against start-ups of real servers, and the simulator as its own truth."""
 
 import json
+import os
 import re
 import shlex
+import struct
 import subprocess
 import sys
 import unittest
@@ -669,6 +671,23 @@ class Inputs(Case):
         self.assertGreater(plan["cells"][0]["host_layers"]["least_s_per_token"], .2)
         done, plan = planned(*card, option, int(layers) + 1)
         self.assertFalse(plan["cells"][0]["fits"])
+
+
+    def test_a_gguf_file_that_does_not_fit_is_told_how_many_layers_do(self):
+        text = lambda value: struct.pack("<Q", len(value)) + value.encode()
+        number = lambda key, value: text("llama." + key) + struct.pack("<II", 4, value)
+        layers = [text(f"blk.{i}.attn_q.weight") + struct.pack("<IQQIQ", 2, 4096, 4096, 1, 0) for i in range(8)]  # 32 MiB each
+        words = ["a", "b"]
+        file = self.directory / "model.gguf"
+        file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1 + len(layers), 7) + text("general.architecture") + struct.pack("<I", 8) + text("llama")
+                         + number("block_count", 8) + number("embedding_length", 4096) + number("attention.head_count", 32)
+                         + number("attention.head_count_kv", 8) + number("feed_forward_length", 64)
+                         + text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, len(words)) + b"".join(map(text, words))
+                         + text("token_embd.weight") + struct.pack("<IQQIQ", 2, 4096, 2, 1, 0) + b"".join(layers))
+        os.truncate(file, 2**29)
+        done, plan = planned("--model-card", file, "--gpu-memory", "0.8GiB", "--engine", "llamacpp", "--tp", 1, "--isl", 16, "--osl", 1)
+        self.succeeds(done)
+        self.assertRegex(plan["cells"][0]["nearest_change"], "^--gpu-layers [1-7]$")
 
 
 class BadInput(Case):
