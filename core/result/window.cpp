@@ -158,25 +158,6 @@ std::optional<double> growth_by_ranks(std::span<const double> course) {
     return growth / mean;
 }
 
-/// Returns the growth of the number in flight ÷ its mean where the arrivals have no constant rate. Arrivals
-/// whose rate rises let the number in flight grow although the server keeps up. Therefore the number in
-/// flight ÷ the number of arrivals must grow too.
-std::optional<double> growth_beyond_arrivals(const RequestTable& records, const std::vector<TimeSpan>& parts,
-                                             const std::vector<double>& in_flight) {
-    std::vector<double> arrivals(parts.size());
-    for (const RequestRecord& record : records) {
-        const auto next =
-            std::upper_bound(parts.begin(), parts.end(), record.scheduled,
-                             [](TimePoint at, const TimeSpan& part) { return at < part.begin; });
-        if (next == parts.begin() || !std::prev(next)->contains(record.scheduled)) continue;
-        arrivals[static_cast<std::size_t>(next - parts.begin()) - 1] += 1;
-    }
-    std::vector<double> per_arrival;
-    for (std::size_t i = 0; i < parts.size(); ++i)
-        per_arrival.push_back(in_flight[i] / std::max(1.0, arrivals[i]));
-    return growth_by_ranks(per_arrival) ? growth_by_ranks(in_flight) : std::nullopt;
-}
-
 RequestRows scheduled_in(const RequestTable& records, TimeSpan span) {
     auto inside = RequestRows(records).filtered(
         [&](const RequestRecord& record) { return is_counted(record) && span.contains(record.scheduled); });
@@ -237,6 +218,17 @@ TimePoint first_output_of(const RequestRecord& record) {
     return record.first_event.value_or(end_of(record));
 }
 
+/// Returns whether the last quarter of the requests waits several times as long for the first token as the
+/// first ones.
+bool waits_grow(const RequestRows& arrived) {
+    std::vector<double> waits;
+    arrived.for_each([&](const RequestRecord& record) {
+        waits.push_back(seconds(first_output_of(record) - record.scheduled));
+    });
+    const std::span<const double> all(waits);
+    return all.size() >= kFewest && median_of(all.last(all.size() / 4)) >= kTimes * median_of(first_of(all));
+}
+
 /// Returns by how many the requests that wait for their first token grew over `span`, ÷ its arrivals, if that
 /// is a queue. It shows in a short run too, in which the first answers have hardly ended: it still grows in
 /// each of the last two quarters, by more than chance lets arrivals vary, and the last requests wait several
@@ -259,14 +251,43 @@ std::optional<double> growth_of_waiting(const RequestTable& records, TimeSpan sp
     const double least = std::max(kLeastPart * static_cast<double>(arrived.size()),
                                   kDeviations * deviation_of_arrivals(arrived, span, 1));
     if (growth < least) return std::nullopt;
-    std::vector<double> waits;
-    arrived.for_each([&](const RequestRecord& record) {
-        waits.push_back(seconds(first_output_of(record) - record.scheduled));
-    });
-    const std::span<const double> all(waits);
-    if (all.size() < kFewest || median_of(all.last(all.size() / 4)) < kTimes * median_of(first_of(all)))
-        return std::nullopt;
+    if (!waits_grow(arrived)) return std::nullopt;
     return growth / static_cast<double>(arrived.size());
+}
+
+/// Returns whether the requests that wait for their first token became more over `span` than chance lets
+/// arrivals vary while they are counted, and the last ones wait several times as long as the first ones.
+bool more_wait_at_the_end(const RequestTable& records, TimeSpan span) {
+    constexpr double kDeviations = 1.5;  // of the number of arrivals
+    constexpr std::int64_t kParts = 20;
+    const auto steps = steps_from(records, &RequestRecord::scheduled, first_output_of);
+    const TimeSpan first{span.begin, span.begin + span.length() / kParts};
+    const TimeSpan last{span.end - span.length() / kParts, span.end};
+    const auto arrived = static_cast<double>(scheduled_in(records, last).size());
+    return mean_level(steps, last) - mean_level(steps, first) > kDeviations * std::sqrt(arrived) &&
+           waits_grow(scheduled_in(records, span));
+}
+
+/// Returns the growth of the number in flight ÷ its mean where the arrivals have no constant rate. If their
+/// rate rises, the number in flight grows although the server keeps up, and by more than the rate, because a
+/// request takes longer at a higher load. Therefore it must grow in relation to the arrivals, and the
+/// requests without a first token must grow in number.
+std::optional<double> growth_beyond_arrivals(const RequestTable& records, TimeSpan span,
+                                             const std::vector<TimeSpan>& parts,
+                                             const std::vector<double>& in_flight) {
+    std::vector<double> arrivals(parts.size());
+    for (const RequestRecord& record : records) {
+        const auto next =
+            std::upper_bound(parts.begin(), parts.end(), record.scheduled,
+                             [](TimePoint at, const TimeSpan& part) { return at < part.begin; });
+        if (next == parts.begin() || !std::prev(next)->contains(record.scheduled)) continue;
+        arrivals[static_cast<std::size_t>(next - parts.begin()) - 1] += 1;
+    }
+    std::vector<double> per_arrival;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        per_arrival.push_back(in_flight[i] / std::max(1.0, arrivals[i]));
+    if (!growth_by_ranks(per_arrival) || !more_wait_at_the_end(records, span)) return std::nullopt;
+    return growth_by_ranks(in_flight);
 }
 
 /// Returns a text if the number of requests that were due and not over grew over the second half of `span`: a
@@ -286,7 +307,7 @@ std::optional<std::string> queue_growth(const RequestTable& records, const Summa
             {half.begin + half.length() * i / kParts, half.begin + half.length() * (i + 1) / kParts});
         levels.push_back(mean_level(due, parts.back()));
     }
-    auto growth = stationary ? straight_growth(levels) : growth_beyond_arrivals(records, parts, levels);
+    auto growth = stationary ? straight_growth(levels) : growth_beyond_arrivals(records, span, parts, levels);
     if (growth && stationary &&
         *growth * moments_of(levels).mean <
             kDeviations * deviation_of_arrivals(scheduled_in(records, half), half, kLeastSpread))
@@ -575,10 +596,7 @@ class WindowSearch {
 
     SteadyWindow found() const {
         if (run_.length() <= Duration{}) return whole_run(run_, "no request was made");
-        const auto growth = closed_loop_ ? std::nullopt
-                                         : queue_growth(records_, options_,
-                                                        {run_.begin, last_arrival_of(records_, dispatched_)},
-                                                        options_.stationary, PartTexts().arrivals);
+        const auto growth = closed_loop_ ? std::nullopt : growth_of_queue();
         std::optional<SteadyWindow> first;
         for (const TimeSpan part : parts_of_constant_rate()) {
             SteadyWindow window = found_in(part, growth);
@@ -594,6 +612,19 @@ class WindowSearch {
     }
 
   private:
+    /// Returns the text of queue_growth() for the run. If the arrivals end in a part in which the plan keeps
+    /// one rate, and which has enough of the requests, the queue may also grow in this part alone.
+    std::optional<std::string> growth_of_queue() const {
+        const TimeSpan arriving{run_.begin, last_arrival_of(records_, dispatched_)};
+        auto growth = queue_growth(records_, options_, arriving, options_.stationary, PartTexts().arrivals);
+        if (growth || options_.stationary) return growth;
+        for (const TimeSpan part : parts_of_constant_rate())
+            if (!options_.constant_rate.empty() && part.end >= arriving.end)
+                growth = queue_growth(records_, options_, {part.begin, arriving.end}, true,
+                                      texts_of(part, run_, dispatched_).arrivals);
+        return growth;
+    }
+
     /// Returns the parts of the arrivals in which the plan keeps one rate, those with the most requests
     /// first, without those that have too few to be the window.
     std::vector<TimeSpan> parts_of_constant_rate() const {
