@@ -26,7 +26,9 @@ struct LoadMemory {
     double window_s = 0;     ///< length of the window
     double residence_s = 0;  ///< mean time of a request in the system
     double queue_s = 0;      ///< correlation time of the number in flight; 0 in a closed loop
-    double enough_s = 0;     ///< length that a window needs to show the variation of that number
+    /// The length that a window needs for intervals: in an open loop to show the variation of that number, in
+    /// a closed loop whose requests take very unequal times to hold enough rounds.
+    double enough_s = 0;
     /// The number of independent samples of the number in flight; low if the slots are nearly all taken,
     /// infinite if nothing shows that they are. Below 50 no series has more evidence; else it limits only the
     /// part of a series that the number in flight explains.

@@ -3,32 +3,54 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/result/window.h"
+
 namespace paretoken {
 namespace {
 
 constexpr std::uint64_t kFewestThatCount = 10;
 constexpr std::uint64_t kFewestAtStart = 2;
 
+/// Returns how many requests a round has. A request that is in flight at any moment takes Σ time² ÷ Σ time on
+/// average: one long request is in flight while many short ones come and go. Requests after the window count
+/// too, because a short window may have none of the long ones.
+std::uint64_t requests_of_round(const RequestTable& records, TimePoint from, std::uint64_t in_flight) {
+    constexpr double kLeast = 0.5;  // part of that time which a round lasts
+    double count = 0;
+    double times = 0;
+    double squares = 0;
+    for (const RequestRecord& request : records) {
+        if (!is_counted(request) || request.scheduled < from) continue;
+        const double time = seconds(end_of(request) - request.started);
+        ++count;
+        times += time;
+        squares += time * time;
+    }
+    if (!(times > 0)) return in_flight;
+    const double rounds = squares / times / (times / count);
+    return std::max(in_flight, static_cast<std::uint64_t>(kLeast * rounds * static_cast<double>(in_flight)));
+}
+
 }  // namespace
 
-std::uint64_t requests_for_rounds(std::uint64_t in_flight) {
-    return (kFewestAtStart + kFewestThatCount) * in_flight;
+std::uint64_t requests_for_rounds(std::uint64_t requests) {
+    return (kFewestAtStart + kFewestThatCount) * requests;
 }
 
 Rounds rounds_of(const RequestRows& measured, TimeSpan window, std::uint64_t in_flight) {
     constexpr std::uint64_t kShareAtStart = 10;  // one in ten
-    const std::uint64_t whole = measured.size() / in_flight;
+    Rounds rounds{.requests = requests_of_round(measured.table(), window.begin, in_flight)};
+    const std::uint64_t whole = measured.size() / rounds.requests;
     const std::uint64_t at_start = std::max(kFewestAtStart, whole / kShareAtStart);
-    if (measured.size() < requests_for_rounds(in_flight)) return {};
-    Rounds rounds;
+    if (measured.size() < requests_for_rounds(rounds.requests)) return rounds;
     rounds.count = whole - at_start;
-    const std::uint64_t first = measured.size() - rounds.count * in_flight;
-    rounds.share = static_cast<double>(rounds.count * in_flight) / static_cast<double>(measured.size());
+    const std::uint64_t first = measured.size() - rounds.count * rounds.requests;
+    rounds.share = static_cast<double>(rounds.count * rounds.requests) / static_cast<double>(measured.size());
     const std::uint64_t groups = std::min(rounds.count, Rounds::kMostGroups);
     std::uint64_t group = 0;
     std::uint64_t place = 0;
     measured.for_each([&](const RequestRecord& request) {
-        if (group < groups && place == first + group * rounds.count / groups * in_flight) {
+        if (group < groups && place == first + group * rounds.count / groups * rounds.requests) {
             rounds.edges.push_back(request.scheduled);
             ++group;
         }
@@ -38,10 +60,10 @@ Rounds rounds_of(const RequestRows& measured, TimeSpan window, std::uint64_t in_
     return rounds;
 }
 
-double samples_of(const Rounds& rounds, std::uint64_t in_flight) {
+double samples_of(const Rounds& rounds) {
     constexpr std::uint64_t kFewestRequests = 4;
-    return std::floor(static_cast<double>(rounds.count * in_flight) /
-                      static_cast<double>(std::max(in_flight, kFewestRequests)));
+    return std::floor(static_cast<double>(rounds.count * rounds.requests) /
+                      static_cast<double>(std::max(rounds.requests, kFewestRequests)));
 }
 
 namespace {

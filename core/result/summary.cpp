@@ -507,11 +507,15 @@ RunSummary summarize(const RequestTable& requests, const EventSource& events, co
         fold.rounds = rounds_of(measured, window.span, *options.concurrency);
         fold.memory.rounds = fold.rounds.count;
         fold.memory.round_share = fold.rounds.share;
-        fold.memory.round_samples = samples_of(fold.rounds, *options.concurrency);
-        if (fold.rounds.count == 0 && summary.window_report.in_step.value_or(0) >= kDependsOnRounds)
-            fold.memory.decides_s = fold.memory.window_s *
-                                    static_cast<double>(requests_for_rounds(*options.concurrency)) /
+        fold.memory.round_samples = samples_of(fold.rounds);
+        if (fold.rounds.count == 0) {
+            const double needed_s = fold.memory.window_s *
+                                    static_cast<double>(requests_for_rounds(fold.rounds.requests)) /
                                     static_cast<double>(measured.size());
+            if (fold.rounds.requests > *options.concurrency) fold.memory.enough_s = needed_s;
+            if (summary.window_report.in_step.value_or(0) >= kDependsOnRounds)
+                fold.memory.decides_s = needed_s;
+        }
     }
     const auto stretches = stretches_of(summary.run);
     std::optional<TotalsTimeline> course;

@@ -34,10 +34,11 @@ struct Load {
     std::uint64_t concurrency = 0;  ///< 0: open loop
     std::string arrivals = "at_once";
     std::string isl = "lognormal:mean=512;cv=1";
-    std::string osl = "lognormal:mean=128;cv=1";
+    std::string osl = "lognormal:mean=128;cv=1";  ///< empty: `isl` has pairs of both
     std::string second_isl = {};  ///< lengths of a second class, which has half of the slots and requests
     std::string second_osl = {};
     std::string dataset = {};  ///< dataset in place of random prompts of these lengths
+    bool ramps_up = false;     ///< whether the slots open one by one, as those of `paretoken run` do
     bool is_light = true;      ///< whether it is a closed loop, or an open one at up to 60 % of capacity
 
     bool open() const { return concurrency == 0; }
@@ -71,6 +72,18 @@ inline const std::vector<Load>& loads() {
          .isl = "1024",
          .osl = "128"},
         {.name = "closed 256", .profile = fp8, .concurrency = 256},
+        {.name = "closed 4, one in ten long",
+         .profile = fp8,
+         .concurrency = 4,
+         .isl = "pairs:512/32=.9;8192/512=.1",
+         .osl = "",
+         .ramps_up = true},
+        {.name = "closed 8, one in 33 very long",
+         .profile = fp8,
+         .concurrency = 8,
+         .isl = "pairs:256/16=.97;16384/2048=.03",
+         .osl = "",
+         .ramps_up = true},
         {.name = "closed 16, shared prefixes",
          .profile = fp8,
          .concurrency = 16,
@@ -109,6 +122,7 @@ inline std::vector<std::string> headline_tags(bool open_loop) {
 /// Makes one run of `requests` requests in virtual time. `seed` determines its dataset and its arrivals.
 inline testing::KeptOutcome run_of_load(const Load& load, std::uint64_t requests, std::uint64_t seed) {
     const auto random_prompts = [](const std::string& isl, const std::string& osl) {
+        if (osl.empty()) return Spec{.name = "synthetic", .fields = {{"isl", isl}}};
         return Spec{.name = "synthetic", .fields = {{"isl", isl}, {"osl", osl}}};
     };
     std::vector<Spec> specs = {load.dataset.empty() ? random_prompts(load.isl, load.osl)
@@ -126,6 +140,7 @@ inline testing::KeptOutcome run_of_load(const Load& load, std::uint64_t requests
              .limits = {.requests = requests / specs.size()},
              .seed = seed,
              .dataset = kept.back().get()});
+        if (load.ramps_up) options.classes.back().pacing.ramp_up.reset();
     }
     options.worker.id_prefix = "v-";
     loadgen::Progress progress;

@@ -38,7 +38,7 @@ TEST(Rounds, are_none_where_fewer_than_ten_would_be_left) {
     EXPECT_EQ(of_requests(59, 5).count, 0U);
     EXPECT_TRUE(of_requests(59, 5).edges.empty());
     EXPECT_EQ(of_requests(60, 5).count, 10U);
-    EXPECT_EQ(of_requests(0, 5), Rounds{});
+    EXPECT_EQ(of_requests(0, 5), Rounds{.requests = 5});
 }
 
 TEST(Rounds, are_never_fewer_in_a_longer_window) {
@@ -62,10 +62,28 @@ TEST(Rounds, form_at_most_sixty_groups_of_whole_rounds) {
 }
 
 TEST(Rounds, count_as_a_sample_from_four_requests_on) {
-    EXPECT_EQ(samples_of(Rounds{.count = 50}, 64), 50);
-    EXPECT_EQ(samples_of(Rounds{.count = 50}, 4), 50);
-    EXPECT_EQ(samples_of(Rounds{.count = 50}, 2), 25);
-    EXPECT_EQ(samples_of(Rounds{.count = 50}, 1), 12);
+    EXPECT_EQ(samples_of(Rounds{.requests = 64, .count = 50}), 50);
+    EXPECT_EQ(samples_of(Rounds{.requests = 4, .count = 50}), 50);
+    EXPECT_EQ(samples_of(Rounds{.requests = 2, .count = 50}), 25);
+    EXPECT_EQ(samples_of(Rounds{.requests = 1, .count = 50}), 12);
+}
+
+TEST(Rounds, last_half_as_long_as_a_request_that_is_in_flight_at_any_moment) {
+    std::vector<RequestRecord> records;
+    for (int i = 0; i < 400; ++i) {  // 9 of 10 take 100 ms, and the tenth 3.1 s: 400 ms on average
+        const Duration time = i % 10 == 9 ? 3100ms : 100ms;
+        records.push_back(script::answered(kStart + i * 100ms, {.ttft = time, .gap = 0ms}));
+    }
+    const RequestTable table(records);
+    const TimeSpan window{kStart, kStart + 40s};
+    // A request that is in flight takes (.9 · .1² + .1 · 3.1²) ÷ .4 = 2.425 s, 6.06 times the average.
+    const Rounds rounds = rounds_of(RequestRows(table), window, 4);
+    EXPECT_EQ(rounds.requests, 12U);
+    EXPECT_EQ(rounds.count, 30U) << "of 33, without the first three";
+    const auto only_short = RequestRows(table).filtered(
+        [](const RequestRecord& record) { return record.closed - record.started < 1s; });
+    EXPECT_EQ(rounds_of(only_short, window, 4).requests, 12U) << "a window may lack the long ones";
+    EXPECT_EQ(rounds_of(RequestRows(table), window, 16).count, 0U) << "48 requests each are too few rounds";
 }
 
 /// Returns how far rounds of 8 requests run in step. Each takes 1 s, and its requests are sent within
