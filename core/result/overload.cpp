@@ -14,6 +14,10 @@ bool kept_up(const RunResult& result) {
 std::string served_text(const RunResult& result) {
     const auto served = result.throughput.at(figure::kRequests);
     if (!result.request_rate || !served) return {};
+    const double window_s = result.window.end_s - result.window.begin_s;
+    if (kept_up(result) && result.window.steady && result.counts.in_window > 0 && window_s > 0)
+        return fmt::format("served {} of the {} req/s that arrived", number_text(*served),
+                           number_text(static_cast<double>(result.counts.in_window) / window_s));
     return fmt::format("served {} of {} req/s", number_text(*served), number_text(*result.request_rate));
 }
 
