@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "core/radix_sort.h"
@@ -351,14 +352,14 @@ Course course_of(const RequestRows& requests, const Metric& metric, std::string_
     return course;
 }
 
+constexpr std::string_view kWaiting = "the time to first token";
+
 /// Returns the course of the time to first token. If the time of the sending or of the first token is
 /// unknown, it counts from the intended start, or to the end of the answer.
 Course waiting_course(const RequestRows& requests, bool closed_loop) {
     constexpr double kLeast = 1e-3;  // seconds
-    Course course =
-        course_of(requests, *headline_metric("ttft", !closed_loop), "the time to first token", kLeast);
-    if (course.means.empty())
-        course = course_of(requests, *metric_named("ttft_intended"), "the time to first token", kLeast);
+    Course course = course_of(requests, *headline_metric("ttft", !closed_loop), kWaiting, kLeast);
+    if (course.means.empty()) course = course_of(requests, *metric_named("ttft_intended"), kWaiting, kLeast);
     if (course.means.empty())
         course = course_of(requests, *metric_named("e2e_intended"), "the end-to-end latency", kLeast);
     return course;
@@ -425,6 +426,17 @@ std::optional<std::string> mostly_failed(const RequestRows& requests) {
     requests.for_each([&](const RequestRecord& request) { failed += is_failure(request.outcome) ? 1 : 0; });
     if (2 * failed <= requests.size()) return std::nullopt;
     return fmt::format("{} of {} requests failed", failed, requests.size());
+}
+
+/// Returns whether all answers were asked for with one number of tokens.
+bool have_one_length(const RequestRows& requests) {
+    std::optional<std::int64_t> wanted;
+    bool equal = true;
+    requests.for_each([&](const RequestRecord& request) {
+        if (!wanted) wanted = request.wanted_output_tokens;
+        equal = equal && wanted && request.wanted_output_tokens == wanted;
+    });
+    return equal;
 }
 
 std::uint64_t fewest_requests(double in_flight) {
@@ -541,7 +553,8 @@ class PlateauSearch {
                 return {span, true, fmt::format("{} {}", start, until), false, std::move(judgement.tests)};
             if (first_change.empty()) first_change = judgement.change->text;
             const auto unsteady = [&] {
-                auto window = whole_run(run_, fmt::format("{} over {}", first_change, texts.over));
+                auto window = whole_run(run_, fmt::format("{} over {}{}", first_change, texts.over,
+                                                          cause_of(first_change, inside)));
                 window.tests = std::move(judgement.tests);
                 return window;
             };
@@ -574,6 +587,17 @@ class PlateauSearch {
     }
 
   private:
+    /// A clause with the probable cause of a change, or empty. Answers of equal length come to end together,
+    /// so that more and more requests wait for each other's prompts.
+    std::string_view cause_of(std::string_view change, const RequestRows& requests) const {
+        constexpr std::uint64_t kFewestInFlight = 4;
+        if (cap_.value_or(0) < kFewestInFlight || !change.starts_with(kWaiting) ||
+            !change.substr(kWaiting.size()).starts_with(" rose") || !have_one_length(requests))
+            return "";
+        return ", perhaps because answers of equal length come to run in step (lengths that vary, as with "
+               "--range-ratio 0.1, avoid it)";
+    }
+
     const RequestTable& records_;
     const std::vector<Step>& steps_;
     TimeSpan run_;

@@ -16,6 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using script::kStart;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 SummaryOptions closed_loop(std::uint64_t concurrency) {
     SummaryOptions options;
@@ -456,6 +457,20 @@ TEST(SteadyWindow, is_refused_where_the_level_rises_step_by_step) {
     EXPECT_FALSE(window.steady);
     EXPECT_THAT(window.how, HasSubstr("the time to first token"));
     EXPECT_FALSE(window.tests.empty());
+}
+
+TEST(SteadyWindow, is_refused_with_the_probable_cause_where_answers_have_one_length) {
+    auto records = script::closed_loop(4, 400, {.ttft = 50ms}, 0.1);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        records[i].wanted_output_tokens = 8;
+        *records[i].first_event += from_seconds(.1 * static_cast<double>(i) / 400);
+    }
+    const auto window = steady_window_of(records, closed_loop(4));
+    EXPECT_FALSE(window.steady);
+    EXPECT_THAT(window.how, HasSubstr("the time to first token rose by "));
+    EXPECT_THAT(window.how, HasSubstr("lengths that vary, as with --range-ratio 0.1, avoid it"));
+    records[200].wanted_output_tokens = 9;
+    EXPECT_THAT(steady_window_of(records, closed_loop(4)).how, Not(HasSubstr("--range-ratio")));
 }
 
 TEST(SteadyWindow, sees_a_cache_that_grows_warm) {
