@@ -360,6 +360,18 @@ std::optional<double> times_enough(const RunResult& result, const Slo& slo) {
     return none_misses && for_any ? std::min(by_root, *for_any) : by_root;
 }
 
+namespace {
+
+/// Returns whether the load of an open loop is so close to what the server can serve that the evidence hardly
+/// grows with the requests: the queue stays long or short for minutes.
+bool is_near_capacity(const RunResult& run, const SloResult& result) {
+    constexpr double kRequestsPerSample = 500;
+    return run.open_loop() && result.n_effective &&
+           static_cast<double>(result.n) >= kRequestsPerSample * *result.n_effective;
+}
+
+}  // namespace
+
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos, Facts unknown) {
     std::vector<SloResult> results;
     for (const Slo& slo : slos) {
@@ -372,12 +384,12 @@ std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Sl
                       .shown = finding.shown};
         const Metric& metric = judged(slo, result.open_loop());
         own.note = why_unknown(metric.needs, unknown);
-        if (!finding.shown) own.times_enough = times_enough(result, slo);
         if (const MetricSummary* summary = result.metric(key_of(metric))) {
             own.n = summary->n;
             own.worst = worst_of(*summary, metric.better == Better::higher);
             if (const PercentileValue* held = summary->at(own.p)) own.n_effective = held->effective_n;
         }
+        if (!finding.shown && !is_near_capacity(result, own)) own.times_enough = times_enough(result, slo);
         results.push_back(std::move(own));
     }
     return results;
@@ -432,7 +444,11 @@ std::string slo_text(const RunResult& run, const SloResult& result) {
                        ? fmt::format("{} {} count as less than one independent one", result.n, units)
                        : fmt::format("{} {} count as {} independent ones", result.n, units,
                                      number_text(std::floor(*result.n_effective)));
-    if (result.times_enough && *result.times_enough > 1)
+    if (is_near_capacity(run, result))
+        evidence +=
+            "; the load is close to what the server can serve, so that its queue stays long or short for "
+            "minutes, and a longer run hardly decides";
+    else if (result.times_enough && *result.times_enough > 1)
         evidence += fmt::format("; about {} times as many would decide",
                                 *result.times_enough < 100 ? fmt::format("{:.2g}", *result.times_enough)
                                                            : fmt::format("{:.0f}", *result.times_enough));

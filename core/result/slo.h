@@ -72,8 +72,9 @@ SloFinding finding_on(const RunResult& result, const Slo& slo);
 /// nothing if the result lacks the metric or the percentile.
 std::optional<double> times_enough(const RunResult& result, const Slo& slo);
 
-/// Returns one result per limit, with the finding of finding_on() and times_enough(). `over` is 0;
-/// count_over() sets it. Results of metrics that need one of the `unknown` facts have a note.
+/// Returns one result per limit, with the finding of finding_on() and times_enough(), which is left out if
+/// the load of an open loop is close to what the server can serve. `over` is 0; count_over() sets it. Results
+/// of metrics that need one of the `unknown` facts have a note.
 std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Slo>& slos, Facts unknown = {});
 
 /// Adds 1 to SloResult::over of each limit without a note that a request of the window misses, also by

@@ -208,6 +208,22 @@ TEST(Slo, that_no_request_comes_near_is_met_although_the_run_may_lack_excursions
     EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::within);
 }
 
+TEST(SloResults, close_to_the_capacity_promise_nothing_of_a_longer_run) {
+    RunResult run = run_with({{.p = 0.95, .value = 0.5, .effective_n = 8.0, .decided = Interval{0.4, 0.8}}});
+    run.window.steady = true;
+    run.request_rate = 45;
+    run.metrics.front().key = "ttft_intended_s";
+    const std::vector<Slo> slos = {parse_slo("ttft_p95:700")};
+    for (const std::uint64_t n : {3900, 4100}) {
+        run.metrics.front().n = n;
+        const SloResult result = slo_results(run, slos).front();
+        EXPECT_EQ(result.verdict, SloVerdict::within);
+        EXPECT_EQ(result.times_enough.has_value(), n < 4000);
+        EXPECT_EQ(slo_text(run, result).find("close to what the server can serve") != std::string::npos,
+                  n > 4000);
+    }
+}
+
 TEST(Slo, is_insufficient_only_with_next_to_no_requests) {
     RunResult run = run_with({{.p = 0.95, .value = 0.5}});
     EXPECT_EQ(verdict_of(run, "ttft_p95:700"), SloVerdict::within) << "a window that is not steady";
