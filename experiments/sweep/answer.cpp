@@ -16,6 +16,7 @@
 #include "core/plan/plan_fields.h"
 #include "core/result/metrics.h"
 #include "core/result/overload.h"
+#include "reports/analysis/sweep/longer_run.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
@@ -72,7 +73,7 @@ bool is_met_together(std::span<const Counted> repeats, std::size_t limit) {
     return levels && 1 - over / requests >= levels->high;
 }
 
-/// Adds the run that would show that the SLOs are met at the level of `run`, which was only within them.
+/// Adds the run that may show that the SLOs are met at the level of `run`, which was only within them.
 void add_certifying_run(SweepSearch& answer, const SweepPlan& plan, const Counted& run, double times) {
     constexpr double kMinute = 60;
     SweepPoint point = run.point;
@@ -185,8 +186,18 @@ SweepSearch answer_in(const SweepPlan& plan, const SweepFile& file, const Cell& 
     for (const SloResult& slo : highest->result.slo)
         answer.within_text +=
             fmt::format("{}{}: {}", answer.within_text.empty() ? "" : "; ", slo.key, over_text(slo));
-    if (answer.pass != answer.within)
-        add_certifying_run(answer, plan, *highest, times_enough_for_all(highest->result, slos));
+    if (answer.pass == answer.within) return answer;
+    const auto times = reports::times_to_offer(highest->result, highest->result.slo);
+    const double time_s = times.value_or(0) * highest->result.window.run_s;
+    if (times && time_s <= reports::kLongestOfferedS)
+        add_certifying_run(answer, plan, *highest, *times);
+    else if (times)
+        answer.within_text +=
+            fmt::format("; to show that it meets them may take {}", reports::span_text(time_s));
+    else
+        answer.within_text +=
+            fmt::format("; no steady state was found, which more requests may not change: {} has the reason",
+                        shell_line({"paretoken", "show", (directory / highest->point.directory).string()}));
     return answer;
 }
 

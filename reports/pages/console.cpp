@@ -430,8 +430,8 @@ std::string sweep_legend(std::span<const SweepPoint> points) {
     if (any([](const SweepPoint& point) { return point.slo == SloVerdict::within; }))
         texts.emplace_back(
             "within: measured within the limits, which is not shown at 99 % confidence: there are too few "
-            "independent requests, or no steady state was found; more (--num-prompts) or longer "
-            "(--duration) would show it");
+            "independent requests, so that more (--num-prompts) or a longer run (--duration) may show it, or "
+            "no steady state was found");
     if (any([](const SweepPoint& point) { return point.slo == SloVerdict::insufficient; }))
         texts.emplace_back("too few: too few requests to tell anything about the limits");
     if (any([](const SweepPoint& point) { return point.repeat > 1; }))

@@ -17,6 +17,7 @@
 #include "core/text/number_text.h"
 #include "core/validity/validity.h"
 #include "reports/analysis/cost/cost.h"
+#include "reports/analysis/sweep/longer_run.h"
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/document/table.h"
 #include "reports/pages/server_rows.h"
@@ -134,7 +135,7 @@ std::string latencies_of(const RunResult& result) {
            rows;
 }
 
-/// "within: ttft_p95 19.8 ms, limit 800 ms; 4.7 times as many requests would decide it"
+/// "within: ttft_p95 19.8 ms, limit 800 ms; 4.7 times as many requests may decide it"
 std::string slo_line(const RunResult& result, const SloResult& slo) {
     const Metric* const metric = metric_named(slo.key.substr(0, slo.key.rfind("_p")));
     const bool is_time = metric != nullptr && metric->unit == "s";
@@ -144,10 +145,11 @@ std::string slo_line(const RunResult& result, const SloResult& slo) {
     std::string text = fmt::format("{}: {} {}, limit {}", paretoken::name_of(slo.verdict), slo.key,
                                    slo.value ? amount(*slo.value) : "has no value", amount(slo.limit));
     if (slo.verdict == SloVerdict::missed && !kept_up(result)) text += "; " + overload_text(result);
-    if (!slo.shown && slo.times_enough && *slo.times_enough > 1)
-        text +=
-            fmt::format("; {} times as many requests would decide it", significant(*slo.times_enough, 1, 2));
-    return text;
+    const auto times = times_to_offer(slo);
+    if (!times) return text;
+    if (*times * result.window.run_s > kLongestOfferedS)
+        return text + "; to decide it would take hours: measure another load, or set another limit";
+    return text + fmt::format("; {} times as many requests may decide it", significant(*times, 2));
 }
 
 }  // namespace

@@ -6,13 +6,17 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <tuple>
 
 #include "core/plan/plan_arguments.h"
+#include "core/result/metric_summary.h"
 #include "core/result/metrics.h"
 #include "core/result/overload.h"
+#include "core/spec.h"
 #include "core/stable_sort.h"
+#include "reports/analysis/sweep/longer_run.h"
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/document/table.h"
 
@@ -51,37 +55,87 @@ std::optional<std::uint64_t> whole_number(const PlanEcho& plan, const char* key)
     return read.ec == std::errc() && read.ptr == end ? std::optional(value) : std::nullopt;
 }
 
-/// The factor by which the requests of a run must probably grow until it shows that it meets all limits: 1 if
-/// it does, 2 if that is not known.
-double times_enough(const RunResult& result, const std::vector<Slo>& slos) {
-    double times = 1;
-    for (const Slo& slo : slos)
-        if (!finding_on(result, slo).shown)
-            times = std::max(times, paretoken::times_enough(result, slo).value_or(2));
-    return times;
+/// The command that measures a run again, with sentences on what it does.
+struct Again {
+    std::string command;
+    std::string note;
+};
+
+/// Multiplies the number of requests or the duration in a plan. Returns whether it has one of them.
+bool lengthen(PlanEcho& plan, double times) {
+    if (const auto requests = whole_number(plan, "num_prompts")) {
+        plan["num_prompts"] = fmt::format("{:.0f}", std::ceil(times * static_cast<double>(*requests)));
+        return true;
+    }
+    const auto duration = plan.find("duration");
+    if (duration == plan.end() || duration->second.empty()) return false;
+    duration->second =
+        paretoken::text_of(from_seconds(std::ceil(times * seconds(parse_duration(duration->second)))));
+    return true;
 }
 
-/// The command that measures the run again, with a seed that no run of the configuration has, and with the
-/// requests that would probably decide the limits. Request classes have options that no command line takes,
-/// so for a run with classes it is the command that was given.
-std::string command_again(const RunResult& result, const Configuration& configuration,
-                          const std::vector<Slo>& slos) {
+/// Makes the limits of a plan those of the report, which the run must be shown to meet.
+void set_limits(PlanEcho& plan, const std::vector<std::string>& slos) {
+    plan["slo"] = fmt::format("{}", fmt::join(slos, ", "));
+    plan["require"] = name_of(SloVerdict::met);
+    const auto rules = plan.find("stop");
+    if (rules == plan.end()) return;
+    std::vector<std::string> others;  // a rule "slo:…" ends a run that misses one of its own limits
+    for (const auto& [name, texts] : texts_of(PlanEcho{*rules}))
+        if (name == "stop")
+            std::ranges::copy_if(texts, std::back_inserter(others),
+                                 [](const std::string& rule) { return !rule.starts_with("slo:"); });
+    rules->second = fmt::format("{}", fmt::join(others, ", "));
+}
+
+/// Measures a run again with a seed that no run of the configuration has, the limits of the report, and as
+/// many requests as may decide them. Request classes have options that no command line takes, so for a run
+/// with classes it is the command that was given.
+Again run_again(const RunResult& result, const Configuration& configuration, const std::vector<Slo>& slos,
+                const std::vector<std::string>& slo_texts) {
     const bool has_classes = std::ranges::any_of(
         result.plan, [](const auto& field) { return field.first.find('.') != std::string::npos; });
-    if (has_classes || !result.plan.contains("url")) return result.provenance.command;
+    if (has_classes || !result.plan.contains("url"))
+        return {result.provenance.command,
+                "This is the command of the run, with its own prompts and limits."};
     std::vector<std::string> argv{"paretoken", "run"};
     PlanEcho plan = result.plan;
     std::uint64_t seed = 0;
     for (const ReportPoint& point : configuration.points)
         seed = std::max(seed, whole_number(point.result.plan, "seed").value_or(0));
     plan["seed"] = fmt::format("{}", seed + 1);
-    if (const auto requests = whole_number(plan, "num_prompts"))
-        plan["num_prompts"] =
-            fmt::format("{:.0f}", std::ceil(times_enough(result, slos) * static_cast<double>(*requests)));
+    Again again{.command = {}, .note = "This command uses new prompts."};
+    const bool can_have_limits = std::ranges::all_of(slos, [](const Slo& slo) {
+        return std::ranges::find(kPercentiles, slo.p.value_or(kSloPercentile)) != std::end(kPercentiles);
+    });
+    if (!can_have_limits)
+        again.note += " It leaves out the limits, because a run has none on such percentiles.";
+    if (!slos.empty() && can_have_limits) {
+        set_limits(plan, slo_texts);
+        const auto times = times_to_offer(result, slo_results(result, slos));
+        if (!times)
+            again.note +=
+                " The run found no steady state. This one may not find one either, and then does not show "
+                "that the limits are met.";
+        else if (*times * result.window.run_s > kLongestOfferedS)
+            again.note += fmt::format(
+                " It is as long as the run was, which is too short to show that the limits are met. A run "
+                "that "
+                "may show it would take about {}.",
+                span_text(*times * result.window.run_s));
+        else if (*times > 1)
+            again.note +=
+                lengthen(plan, *times)
+                    ? fmt::format(
+                          " It has {} times as many requests, which may show that the limits are met.",
+                          significant(*times, 2))
+                    : " It is as long as the run was, which was too short to show that the limits are met.";
+    }
     for (std::string& argument : arguments_of(plan)) argv.push_back(std::move(argument));
     for (const auto& [key, value] : result.provenance.metadata)
         argv.insert(argv.end(), {"--metadata", fmt::format("{}={}", key, value)});
-    return shell_line(argv);
+    again.command = shell_line(argv);
+    return again;
 }
 
 /// Whether a run costs less in the figures that a reader sees, which are rounded.
@@ -119,7 +173,8 @@ std::string missed_by_smallest(const Configuration& configuration, const std::ve
     return {};
 }
 
-Choice choice_of(const Configuration& configuration, std::size_t index, const std::vector<Slo>& slos) {
+Choice choice_of(const Configuration& configuration, std::size_t index, const std::vector<Slo>& slos,
+                 const std::vector<std::string>& slo_texts) {
     Choice choice{.configuration = index};
     const ReportPoint* const shown = cheapest_fitting(configuration, true);
     const ReportPoint* const within = cheapest_fitting(configuration, false);
@@ -146,8 +201,10 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
     if (std::string served = served_text(best->result); !served.empty())
         choice.margins.push_back(std::move(served));
     if (!choice.shown) choice.margins.emplace_back("within the limits, not shown at 99 %");
-    choice.command =
-        command_again(choice.within.empty() ? best->result : within->result, configuration, slos);
+    Again again =
+        run_again(choice.within.empty() ? best->result : within->result, configuration, slos, slo_texts);
+    choice.command = std::move(again.command);
+    choice.command_note = std::move(again.note);
     return choice;
 }
 
@@ -251,7 +308,7 @@ ChoiceTable choices_of(const std::vector<Configuration>& configurations, const s
                        const std::vector<std::string>& texts) {
     ChoiceTable table{.slos = texts};
     for (std::size_t i = 0; i < configurations.size(); ++i)
-        table.ranked.push_back(choice_of(configurations[i], i, slos));
+        table.ranked.push_back(choice_of(configurations[i], i, slos, texts));
     const auto place = [](const Choice& choice) {
         const double dollars = choice.usd_per_m_output.value_or(std::numeric_limits<double>::infinity());
         return std::tuple(!choice.why_not.empty(), dollars, -choice.output_tokens_per_s.value_or(0));

@@ -192,7 +192,8 @@ struct Choice {
     std::string within = {};  ///< a cheaper run that was measured within the limits: "c=64 at $0.161 is
                               ///< cheaper and …"; empty if there is none
     std::string missed = {};  ///< a cheaper run that misses a limit, with its figures; empty if there is none
-    std::string command = {};  ///< command that measures the run again, or the one that `within` names
+    std::string command = {};       ///< command that measures the run again, or the one that `within` names
+    std::string command_note = {};  ///< sentences on the command: what is new in it, and what it may show
 
     bool operator==(const Choice&) const = default;
 };

@@ -9,6 +9,7 @@
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
 #include "core/stable_sort.h"
+#include "reports/analysis/sweep/longer_run.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {
@@ -122,12 +123,13 @@ std::string within_text(const SweepSearch& answer, const std::string& axis) {
                          : fmt::format("; at {:g}, {}", *answer.fail, answer.binding);
     }
     if ((answer.within || answer.pass) && !answer.fail)
-        text += fmt::format(
-            "; no measured load missed the limits, so that the highest load may be above {:g}: measure more",
-            std::max(answer.within.value_or(0), answer.pass.value_or(0)));
+        text +=
+            fmt::format("; no measured load missed the limits, so that the highest load may be above {:g}{}",
+                        std::max(answer.within.value_or(0), answer.pass.value_or(0)),
+                        answer.saturated_from ? "" : ": measure higher loads");
     if (answer.certify_minutes)
-        text += fmt::format(". A run of about {} minutes may show that {:g} meets them",
-                            significant(*answer.certify_minutes, 2), *answer.within);
+        text += fmt::format(". A run of about {} may show that {:g} meets them",
+                            span_text(*answer.certify_minutes * 60), *answer.within);
     return text + ".";
 }
 

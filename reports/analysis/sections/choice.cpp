@@ -60,14 +60,12 @@ std::vector<Section> choice_sections(const ReportModel& model) {
                   fmt::join(choice.slos, " and "))
             : "No limit was given (--slo): these are the cheapest runs of each configuration."}});
     section.blocks.push_back({choice_table(model)});
-    if (const std::string& command = choice.ranked.front().command; !command.empty())
+    if (const Choice& first = choice.ranked.front(); !first.command.empty())
         section.blocks.push_back({Folded{
             "Measure the cheapest again",
-            {{Paragraph{
-                 "The cheapest of several runs may be cheapest by chance, so measure it again. This "
-                 "command uses new prompts and, where the proof was missing and the number of requests "
-                 "was given (--num-prompts), enough requests for it."}},
-             {Command{command}}}}});
+            {{Paragraph{"The cheapest of several runs may be cheapest by chance, so measure it again. " +
+                        first.command_note}},
+             {Command{first.command}}}}});
     return {std::move(section)};
 }
 

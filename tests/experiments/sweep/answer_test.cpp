@@ -57,6 +57,19 @@ TEST_F(AnswerOfALadder, has_the_run_that_would_show_what_was_only_measured) {
                 ::testing::ThrowsMessage<Error>(HasSubstr("4 is the highest load that was measured within")));
 }
 
+TEST_F(AnswerOfALadder, offers_no_run_where_the_requests_are_not_what_is_missing) {
+    const reports::SweepFile file = measured_ladder("tpot_p99:9", "128");
+    const std::filesystem::path four = directory_ / "ladder" / "c0004";
+    RunResult run = reports::read_run_directory(four);
+    run.window.steady = false;
+    for (SloResult& slo : run.slo) slo.times_enough.reset();
+    reports::write_run(four, run);
+    const reports::SweepSearch found = answer(file);
+    EXPECT_EQ(found.certify, "");
+    EXPECT_EQ(found.certify_minutes, std::nullopt);
+    EXPECT_THAT(found.within_text, EndsWith("paretoken show " + four.string() + " has the reason"));
+}
+
 TEST_F(AnswerOfALadder, counts_the_requests_of_all_repeats_together) {
     PlanTexts texts{{"url", {"sim:llama3-8b-h100-bf16"}},
                     {"virtual", {"true"}},

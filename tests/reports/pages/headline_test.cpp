@@ -136,7 +136,7 @@ TEST(RunHeadline, shows_each_limit_in_one_of_the_three_words) {
          .times_enough = 3}};
     const std::string text = run_headline(run, {}, "");
     EXPECT_THAT(text, HasSubstr("met: ttft_p95 500 ms, limit 800 ms"));
-    EXPECT_THAT(text, HasSubstr("within: tpot_p95 10 ms, limit 20 ms; 3.0 times as many requests"));
+    EXPECT_THAT(text, HasSubstr("within: tpot_p95 10 ms, limit 20 ms; 7.2 times as many requests"));
     expect_short(text);
 }
 
@@ -180,14 +180,17 @@ TEST(RunHeadline, breaks_long_notes_into_lines_and_cuts_none_of_them) {
                 .limit = .06,
                 .value = .0176,
                 .verdict = SloVerdict::within,
-                .times_enough = 470}};
+                .times_enough = 2.5}};
     std::string text = run_headline(run, {}, "");
     expect_short(text);
     for (std::size_t at = text.find("\n            "); at != std::string::npos;
          at = text.find("\n            "))
         text.replace(at, 13, " ");
     EXPECT_THAT(text, HasSubstr("  note      instrument: " + note + "\n"));
-    EXPECT_THAT(text, HasSubstr("limit 60 ms; 470 times as many requests would decide it\n"));
+    EXPECT_THAT(text, HasSubstr("limit 60 ms; 6.0 times as many requests may decide it\n"));
+    run.slo.front().times_enough = 470;
+    run.window.run_s = 60;
+    EXPECT_THAT(run_headline(run, {}, ""), HasSubstr("hours: measure another load, or set another limit\n"));
 }
 
 TEST(RunHeadline, is_coloured_only_if_the_style_says_so) {

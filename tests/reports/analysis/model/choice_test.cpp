@@ -103,8 +103,11 @@ TEST(Choice, has_a_command_with_a_new_seed_and_the_requests_that_would_decide) {
     auto all = configurations();
     all.pop_back();
     for (std::size_t i = 0; i < 3; ++i) {
-        all[0].points[i].result.plan = {
-            {"url", "http://localhost:8000"}, {"num_prompts", "600"}, {"seed", std::to_string(40 + i)}};
+        all[0].points[i].result.plan = {{"url", "http://localhost:8000"},
+                                        {"num_prompts", "600"},
+                                        {"seed", std::to_string(40 + i)},
+                                        {"stop", "errors=5, slo:ttft_p95>800"},
+                                        {"slo", "ttft_p95:800"}};
         for (MetricSummary& metric : all[0].points[i].result.metrics)
             for (PercentileValue& percentile : metric.percentiles) {
                 if (metric.key == "tpot_s") percentile.value = .02;
@@ -112,9 +115,27 @@ TEST(Choice, has_a_command_with_a_new_seed_and_the_requests_that_would_decide) {
             }
     }
     undecide(all[0], {0, 1, 2});
-    EXPECT_THAT(choices(all, {parse_slo("tpot_p90:25")}, {"tpot_p90:25"}).ranked[0].command,
-                testing::AllOf(HasSubstr("--num-prompts 1800"), HasSubstr("--seed 43")));
-    EXPECT_THAT(choices(all, {}, {}).ranked[0].command, HasSubstr("--num-prompts 600"));
+    const auto chosen_with = [&](const char* slo) { return choices(all, {parse_slo(slo)}, {slo}).ranked[0]; };
+    Choice again = chosen_with("tpot_p90:25");
+    EXPECT_THAT(again.command,
+                testing::StartsWith("paretoken run http://localhost:8000 --num-prompts 4320 --stop errors=5 "
+                                    "--seed 43 --slo tpot_p90:25 --require met"));
+    EXPECT_THAT(again.command_note, HasSubstr("It has 7.2 times as many requests, which may show"));
+    EXPECT_THAT(choices(all, {}, {}).ranked[0].command,
+                testing::AllOf(HasSubstr("--num-prompts 600"), HasSubstr("--slo ttft_p95:800")))
+        << "without limits of the report those of the run";
+    for (ReportPoint& point : all[0].points) point.result.window.run_s = 3600;
+    again = chosen_with("tpot_p90:25");
+    EXPECT_THAT(again.command, HasSubstr("--num-prompts 600")) << "no command of many hours";
+    EXPECT_THAT(again.command_note, HasSubstr("would take about 7.2 hours."));
+    for (ReportPoint& point : all[0].points) {
+        point.result.window.steady = false;
+        for (MetricSummary& metric : point.result.metrics)
+            for (PercentileValue& percentile : metric.percentiles) percentile.enough_n.reset();
+    }
+    again = chosen_with("tpot_p90:25");
+    EXPECT_THAT(again.command, HasSubstr("--num-prompts 600"));
+    EXPECT_THAT(again.command_note, HasSubstr("found no steady state"));
 }
 
 TEST(Choice, names_the_limit_that_even_the_smallest_load_misses) {

@@ -100,8 +100,9 @@ TEST(SearchText, says_what_was_shown_and_what_was_measured_within_the_limits) {
     EXPECT_THAT(search_text(found, "request_rate"), EndsWith(" The server saturates near 50.2 req/s."));
     found.fail.reset();
     EXPECT_THAT(within_text(found, "concurrency"),
-                EndsWith("no measured load missed the limits, so that the highest load may be above 41: "
-                         "measure more."));
+                EndsWith("no measured load missed the limits, so that the highest load may be above 41."));
+    found.saturated_from.reset();
+    EXPECT_THAT(within_text(found, "concurrency"), EndsWith("may be above 41: measure higher loads."));
     found.fail = 16;
     found.pass.reset();
     found.within = 12;
@@ -112,6 +113,8 @@ TEST(SearchText, says_what_was_shown_and_what_was_measured_within_the_limits) {
                 AllOf(HasSubstr("12 req/s is the highest load"),
                       HasSubstr("at 16, the server does not keep up with the arrivals. A run of about 3.5 "
                                 "minutes may show that 12 meets them.")));
+    found.certify_minutes = 1980;
+    EXPECT_THAT(within_text(found, "request_rate"), HasSubstr("A run of about 33 hours may show"));
     found.within.reset();
     found.certify_minutes.reset();
     EXPECT_THAT(within_text(found, "request_rate"), HasSubstr("No load was measured within them; at 16,"));
