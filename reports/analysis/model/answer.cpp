@@ -109,7 +109,9 @@ std::string answer_sentence(const Configuration& configuration, const AnswerInpu
 }
 
 std::string answer_title(const ReportModel& model) {
-    if (model.searches.size() == 1) {
+    const auto parsed = [](const std::string& text) { return parse_slo(text, SloPercentiles::any); };
+    if (model.searches.size() == 1 &&
+        std::ranges::is_permutation(model.searches.front().slos, model.choice.slos, {}, parsed, parsed)) {
         const std::string& text = model.searches.front().text;
         return text.substr(0, std::min(text.find(". "), text.size() - 1));
     }

@@ -851,6 +851,10 @@ TEST(Report, HasATitleThatSaysWhatItFound) {
                           .certify = {},
                           .narrow = {}}};
     EXPECT_EQ(answer_title(searched), "4.5 req/s is the highest");
+    searched.searches.front().slos = {"ttft_p95:200", "tpot_p95:20"};
+    EXPECT_EQ(answer_title(searched), "Cost and performance") << "the search had other limits";
+    searched.choice.slos = {"tpot_p95:20", "ttft_p95<200"};
+    EXPECT_EQ(answer_title(searched), "4.5 req/s is the highest");
     EXPECT_EQ(answer_title({}), "Cost and performance");
     ReportModel several;
     several.configurations.resize(2);
