@@ -15,7 +15,6 @@ class LadderSearch final : public LevelSearch {
 
     void limit(std::uint64_t longest) override;
     void tell(const StepResult& result) override;
-    bool is_open() const override { return measured_.size() < levels_.size() || !undecided().empty(); }
 
   private:
     struct Run {

@@ -40,8 +40,6 @@ class LevelSearch {
     virtual void tell(const StepResult& result) = 0;
 
     std::uint64_t runs() const { return runs_; }
-    /// Returns whether further or longer runs could decide more.
-    virtual bool is_open() const { return true; }
     /// Returns a sentence that says why the search ended.
     const std::string& ended() const { return ended_; }
 

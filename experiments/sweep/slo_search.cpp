@@ -39,15 +39,20 @@ class TimeBudget {
 
     /// Takes the time of a run that was `longer` times as long as a first run.
     void spend(Duration time, std::uint64_t longer) {
-        longest_ = std::max(longest_, time / static_cast<std::int64_t>(longer));
+        learn(time, longer);
         if (left_) *left_ -= time;
+    }
+    /// Learns the same from a run of an earlier search, whose time does not count.
+    void learn(Duration time, std::uint64_t longer) {
+        longest_ = std::max(longest_, time / static_cast<std::int64_t>(longer));
     }
 
     /// Returns how many times as long as a first run the next one may be; 0 if none fits.
     std::uint64_t fitting() const {
         if (!left_) return without_limit_;
+        if (*left_ <= Duration{}) return 0;
         if (longest_ <= Duration{}) return kLongestInBudget;
-        return static_cast<std::uint64_t>(std::max<std::int64_t>(*left_ / longest_, 0));
+        return static_cast<std::uint64_t>(*left_ / longest_);
     }
 
   private:
@@ -91,6 +96,156 @@ std::unique_ptr<LevelSearch> search_of(const SloSearchPlan& plan) {
                                                           .longest = longest});
 }
 
+/// The steps of a search, which are as long as its time allows.
+class TimedSearch {
+  public:
+    explicit TimedSearch(const SloSearchPlan& plan)
+        : search_(search_of(plan)), budget_(left_in(plan), plan.longest) {}
+
+    /// Returns the next step; nothing if the search is over, or the time.
+    std::optional<SearchStep> next() {
+        const std::uint64_t fitting = budget_.fitting();
+        is_out_of_time_ = search_->next().has_value() && fitting == 0;
+        if (is_out_of_time_) return std::nullopt;
+        search_->limit(fitting);
+        return search_->next();
+    }
+
+    void tell(const SearchStep& step, const StepResult& result, Duration time, bool is_earlier) {
+        if (is_earlier)
+            budget_.learn(time, step.longer);
+        else
+            budget_.spend(time, step.longer);
+        search_->tell(result);
+    }
+
+    std::uint64_t runs() const { return search_->runs(); }
+    std::string ended() const {
+        return is_out_of_time_ ? "--max-time allows no further run" : search_->ended();
+    }
+
+  private:
+    static std::optional<Duration> left_in(const SloSearchPlan& plan) {
+        if (!plan.max_time) return std::nullopt;
+        return *plan.max_time - plan.spent_before;
+    }
+
+    std::unique_ptr<LevelSearch> search_;
+    TimeBudget budget_;
+    bool is_out_of_time_ = false;
+};
+
+/// Returns whether a search with this plan makes a run that is not among `known`.
+bool makes_a_run(const SloSearchPlan& plan, const KnownSteps& known) {
+    TimedSearch search(plan);
+    for (auto step = search.next(); step; step = search.next()) {
+        const auto before = known(*step);
+        if (!before) return true;
+        search.tell(*step, before->result, from_seconds(before->run_s), true);
+    }
+    return false;
+}
+
+StepResult told_of(const RunResult& result, const std::vector<Slo>& slos) {
+    return {verdict_on_all(result, slos), result.throughput.at(figure::kRequests).value_or(0),
+            times_enough_for_all(result, slos)};
+}
+
+/// Returns whether words have an option, so that with_option() replaces its value.
+bool has_option(const std::vector<std::string>& words, const std::string& option) {
+    return std::ranges::any_of(
+        words, [&](const std::string& word) { return word == option || word.starts_with(option + "="); });
+}
+
+/// A way to continue a search: the plan that the words of a command line say.
+struct Continuation {
+    SloSearchPlan plan;
+    std::vector<std::string> words;
+
+    Continuation with_runs(std::uint64_t runs) const {
+        Continuation next{plan, with_option(words, "--max-runs", fmt::format("{}", runs))};
+        next.plan.max_runs = runs;
+        return next;
+    }
+    Continuation with_time(Duration time) const {
+        Continuation next{plan, with_option(words, "--max-time", paretoken::text_of(time))};
+        next.plan.max_time = time;
+        return next;
+    }
+    Continuation with_precision(double precision) const {
+        Continuation next{plan, with_option(words, "--precision", fmt::format("{:g}", precision))};
+        next.plan.precision = precision;
+        return next;
+    }
+    Continuation with_levels(const std::string& option, double first, double last) const {
+        Continuation next{plan, with_option(words, option, fmt::format("{:g}..{:g}", first, last))};
+        next.plan.sweep.levels = {first, last};
+        return next;
+    }
+};
+
+/// Returns a continuation with each time limit from `least` on: twice as much, and so on, up to a day.
+std::vector<Continuation> with_times(const Continuation& next, Duration least) {
+    constexpr Duration kMost = std::chrono::hours(24);
+    std::vector<Continuation> all;
+    for (Duration time = least; time <= kMost; time *= 2) all.push_back(next.with_time(time));
+    return all;
+}
+
+/// Returns a time limit in which a run may be at least twice as long as the longest one so far.
+Duration time_for_longer_runs(double longest_run_s) {
+    constexpr double kTimes = 4;
+    constexpr double kMinute = 60;
+    const double minutes = std::clamp(std::ceil(kTimes * longest_run_s / kMinute), 1.0, 1e6);
+    return std::chrono::minutes(static_cast<std::int64_t>(minutes));
+}
+
+/// Returns whether a search has found what it was asked for, so that only another question needs more runs.
+bool is_finished(const SloSearchPlan& plan, const reports::SweepSearch& search) {
+    if (!search.pass || search.within != search.pass) return false;
+    return search.fail ? *search.fail <= *search.pass * plan.precision
+                       : *search.pass >= plan.sweep.levels.back();
+}
+
+/// Returns the ways to continue a search, in the order in which they are to be tried: more runs or time, a
+/// time limit, in which runs may be longer, a finer precision, and higher loads if none missed the limits.
+std::vector<Continuation> continuations_of(const SloSearchPlan& plan, const reports::SweepSearch& search,
+                                           const SearchedSoFar& so_far) {
+    constexpr std::uint64_t kMoreRuns = 8;
+    constexpr double kNarrower = 4;  // divides the allowed gap between the loads
+    constexpr double kHigher = 8;    // times the highest load
+    Continuation same{plan, words_to_continue(so_far.invocation, so_far.directory)};
+    same.plan.spent_before = {};
+    const bool runs_are_limited = !plan.ladder && plan.max_runs < kNoLimitOnRuns;
+    const Continuation more = runs_are_limited ? same.with_runs(search.runs + kMoreRuns) : same;
+    if (plan.ladder && !plan.max_time) return {};
+    if (plan.ladder) return with_times(more, 2 * *plan.max_time);
+    const Continuation base = plan.max_time ? more.with_time(2 * *plan.max_time) : more;
+    std::vector<Continuation> all;
+    if (!is_finished(plan, search))
+        all = plan.max_time ? with_times(more, 2 * *plan.max_time) : std::vector<Continuation>{more};
+    const bool lacks_evidence = !search.pass || search.within != search.pass;
+    if (!plan.max_time && lacks_evidence) {
+        Continuation longer = more;
+        if (!has_option(same.words, "--max-runs")) {
+            longer = same;
+            longer.plan.max_runs = kNoLimitOnRuns;
+        }
+        const auto timed = with_times(longer, time_for_longer_runs(so_far.longest_run_s));
+        all.insert(all.end(), timed.begin(), timed.end());
+    }
+    if (search.pass && search.fail)
+        all.push_back(base.with_precision(
+            1 + std::min((plan.precision - 1) / kNarrower, (*search.fail / *search.pass - 1) / 2)));
+    const std::string levels = option_of(*plan_field_named(name_of(plan.sweep.axis)));
+    if (!search.fail && has_option(same.words, levels)) {
+        double last = plan.sweep.levels.front();
+        while (last < kHigher * plan.sweep.levels.back()) last *= 2;
+        all.push_back(base.with_levels(levels, plan.sweep.levels.front(), last));
+    }
+    return all;
+}
+
 /// Returns the result of an earlier search at this point.
 std::optional<RunResult> measured_before(const SweepFile& file, const SweepPoint& point,
                                          const fs::path& directory) {
@@ -120,30 +275,23 @@ LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const S
 
 void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& file,
                    const fs::path& directory, const Session& session) {
-    const std::unique_ptr<LevelSearch> search = search_of(plan);
+    TimedSearch search(plan);
     const std::vector<Slo> slos = parse_slos(plan.sweep.asked.slos);
     std::optional<double> most_requests_per_s;
     Rates rates;  // those of the last run of each load
     std::optional<double> not_kept_up;
     double lowest = 0;
     std::optional<double> shortest_e2e_s;
-    TimeBudget budget(plan.max_time, plan.longest);
-    bool out_of_time = false;
-    while (search->next()) {
-        const std::uint64_t fitting = budget.fitting();
-        if (fitting == 0) {
-            out_of_time = true;
-            break;
-        }
-        search->limit(fitting);
-        const auto step = search->next();
-        if (!step) break;
+    double first_run_s = 0;
+    std::uint64_t longest = 1;
+    for (auto step = search.next(); step; step = search.next()) {
         const SweepPoint point = point_of(plan, *step);
         auto result = measured_before(file, point, directory);
-        session.watcher.point_begins(search->runs() + 1, plan.max_time ? 0 : plan.max_runs, point.load_label,
-                                     result.has_value());
+        const bool is_earlier = result.has_value();
+        session.watcher.point_begins(search.runs() + 1, plan.max_time ? 0 : plan.max_runs, point.load_label,
+                                     is_earlier);
+        const TimePoint began = Clock::now();
         if (!result) {
-            const TimePoint began = Clock::now();
             LoadPlan asked = plan_of_step(plan, *step, point);
             if (plan.sweep.axis == Axis::request_rate && asked.stop.requests)
                 asked.stop.requests =
@@ -154,8 +302,6 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
             if (result->partial)
                 throw RuntimeError(fmt::format("interrupted; this command continues the search: {}",
                                                shell_line(words_to_continue(session.invocation, directory))));
-            budget.spend(target.in_virtual_time() ? from_seconds(result->window.run_s) : Clock::now() - began,
-                         step->longer);
         }
         if (result->validity.verdict == Verdict::invalid && !only_failed(*result))
             throw Error(
@@ -163,7 +309,8 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
                 fmt::format(
                     "the search ended because the run at {} is invalid; its reasons are in run.json in {}",
                     point.load_label, (directory / point.directory).string()));
-        const double rate = result->throughput.at(figure::kRequests).value_or(0);
+        const StepResult told = told_of(*result, slos);
+        const double rate = told.requests_per_s;
         most_requests_per_s = std::max(most_requests_per_s.value_or(0), rate);
         if (rate > 0) rates[step->level] = rate;
         if (!kept_up(*result)) not_kept_up = std::min(not_kept_up.value_or(step->level), step->level);
@@ -171,13 +318,17 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
             lowest = step->level;
             shortest_e2e_s = result->percentile("e2e_s", 0.5);
         }
-        search->tell({verdict_on_all(*result, slos), rate, times_enough_for_all(*result, slos)});
+        search.tell(*step, told,
+                    is_earlier ? from_seconds(result->window.run_s) : time_of_run(target, *result, began),
+                    is_earlier);
+        first_run_s = std::max(first_run_s, result->window.run_s / static_cast<double>(step->longer));
+        longest = std::max(longest, step->longer);
     }
     reports::SweepSearch found = answer_in(plan.sweep, file, plan.sweep.cells.front(), directory,
                                            plan.ladder ? Shown::by_all : Shown::by_second_repeat);
     found.most_requests_per_s = most_requests_per_s;
-    found.runs = search->runs();
-    found.ended = out_of_time ? "--max-time allows no further run" : search->ended();
+    found.runs = search.runs();
+    found.ended = search.ended();
     const bool by_rate = plan.sweep.axis == Axis::request_rate;
     found.elasticity = elasticity_of(rates);
     found.saturated_from = by_rate ? not_kept_up : saturated_from(rates);
@@ -190,26 +341,26 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
     sort_stably(file.points, [](const SweepPoint& a, const SweepPoint& b) {
         return std::tie(a.load, a.repeat, a.directory) < std::tie(b.load, b.repeat, b.directory);
     });
-    if (search->is_open()) found.narrow = narrowing_command(plan, found, directory, session.invocation);
+    const KnownSteps known = [&](const SearchStep& step) -> std::optional<KnownStep> {
+        const auto result = measured_before(file, point_of(plan, step), directory);
+        if (!result) return std::nullopt;
+        return KnownStep{told_of(*result, slos), result->window.run_s};
+    };
+    found.narrow = narrowing_command(
+        plan, found, {directory, session.invocation, known, first_run_s * static_cast<double>(longest)});
     file.search = std::move(found);
     reports::write_sweep(directory, file);
 }
 
 std::string narrowing_command(const SloSearchPlan& plan, const reports::SweepSearch& search,
-                              const fs::path& directory, const Invocation& invocation) {
-    constexpr std::uint64_t kMoreRuns = 8;
-    constexpr double kNarrower = 4;  // divides the allowed gap between the loads
-    const bool is_bracket = search.pass && search.fail;
-    const bool whole = plan.sweep.axis == Axis::concurrency;
-    if (is_bracket && whole && *search.fail - *search.pass <= 1) return {};
-    auto words = words_to_continue(invocation, directory);
-    words = plan.max_time
-                ? with_option(std::move(words), "--max-time", paretoken::text_of(*plan.max_time * 2))
-                : with_option(std::move(words), "--max-runs", fmt::format("{}", search.runs + kMoreRuns));
-    if (is_bracket && !plan.ladder && *search.fail <= *search.pass * plan.precision)
-        words = with_option(std::move(words), "--precision",
-                            fmt::format("{:g}", 1 + (plan.precision - 1) / kNarrower));
-    return shell_line(words);
+                              const SearchedSoFar& so_far) {
+    if (std::ranges::find(so_far.invocation.argv, "sweep") == so_far.invocation.argv.end())
+        return {};  // the search of another command, which has no such options
+    const bool is_whole = plan.sweep.axis == Axis::concurrency;
+    if (is_whole && search.pass && search.fail && *search.fail - *search.pass <= 1) return {};
+    for (const Continuation& next : continuations_of(plan, search, so_far))
+        if (makes_a_run(next.plan, so_far.known)) return shell_line(next.words);
+    return {};
 }
 
 }  // namespace paretoken::experiments

@@ -698,6 +698,10 @@ RunResult measure_point(const Target& target, const LoadPlan& asked, SweepFile& 
     return std::move(measured.result);
 }
 
+Duration time_of_run(const Target& target, const RunResult& result, TimePoint began) {
+    return target.in_virtual_time() ? from_seconds(result.window.run_s) : Clock::now() - began;
+}
+
 void require_valid(const SweepFile& file, const std::string& continuing) {
     std::vector<const SweepPoint*> failed;
     std::vector<const SweepPoint*> invalid;

@@ -145,6 +145,9 @@ RunResult measure_point(const Target& target, const LoadPlan& asked, reports::Sw
                         const reports::SweepPoint& planned, const std::filesystem::path& directory,
                         const Session& session);
 
+/// Returns the time that a run took which began at `began`: in virtual time that of its result.
+Duration time_of_run(const Target& target, const RunResult& result, TimePoint began);
+
 /// Throws RuntimeError when points of a sweep are missing or failed, Error with ExitCode::measurement_invalid
 /// when any is invalid. `continuing` is the command that measures what is missing.
 void require_valid(const reports::SweepFile& file, const std::string& continuing);

@@ -34,8 +34,8 @@ std::vector<Section> search_sections(const ReportModel& model) {
             part.blocks.push_back({Paragraph{purpose}});
             part.blocks.push_back({Command{command}});
         };
-        offer("To certify the highest load that was measured within the limits:", search.certify);
-        offer("To narrow the bracket:", search.narrow);
+        offer("This run may certify the highest load that was measured within the limits:", search.certify);
+        offer("To continue the search:", search.narrow);
         section.blocks.push_back({std::move(part)});
     }
     return {std::move(section)};

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include "core/error.h"
+#include "core/spec.h"
 #include "experiments/session.h"
 #include "experiments/sweep/answer.h"
 #include "reports/files/run_directory.h"
@@ -115,17 +118,107 @@ TEST_F(VirtualSearch, names_failed_requests_as_the_reason_of_a_run_that_decides_
     EXPECT_EQ(binding_of(few, plan.sweep.asked), "too many requests fail");
 }
 
-TEST_F(VirtualSearch, leaves_the_command_that_narrows_its_bracket) {
-    SloSearchPlan plan = plan_for({"ttft_p95:60"});
+/// A way in which a search ends, and the option in the command that continues it; no option: no command.
+struct Ending {
+    const char* name;
+    std::vector<std::string> slos;
+    std::vector<double> levels = {1, 65536};
+    std::uint64_t requests = 600;
+    std::uint64_t max_runs = 12;
+    std::optional<Duration> max_time = {};
+    bool ladder = false;
+    const char* option;
+};
+void PrintTo(const Ending& ending, std::ostream* stream) {
+    *stream << ending.name;
+}
+
+class EndOfASearch : public VirtualSearch, public ::testing::WithParamInterface<Ending> {
+  protected:
+    /// Returns the plan that the words of a command give, which changes `plan`.
+    static SloSearchPlan plan_in(const std::vector<std::string>& words, SloSearchPlan plan) {
+        std::optional<std::uint64_t> max_runs;
+        for (std::size_t i = 1; i < words.size(); ++i) {
+            if (words[i - 1] == "--max-runs") max_runs = parse_count(words[i]);
+            if (words[i - 1] == "--precision") plan.precision = parse_number(words[i]);
+            if (words[i - 1] == "--max-time") plan.max_time = parse_duration(words[i]);
+            if (words[i - 1] == "--concurrency") plan.sweep.levels = parse_ladder(words[i], Rungs::whole);
+        }
+        plan.max_runs = max_runs.value_or(plan.max_time ? kNoLimitOnRuns : plan.max_runs);
+        return plan;
+    }
+};
+
+TEST_P(EndOfASearch, prints_a_command_only_if_it_makes_a_run) {
+    const Ending& ending = GetParam();
+    SloSearchPlan plan = plan_for(ending.slos);
+    plan.sweep.levels = ending.levels;
+    plan.sweep.asked.stop.requests = ending.requests;
+    plan.max_runs = ending.max_time ? kNoLimitOnRuns : ending.max_runs;
+    plan.max_time = ending.max_time;
+    plan.ladder = ending.ladder;
+    invocation_.argv = {"paretoken", "sweep", "sim:llama3-8b-h100-bf16", "--concurrency", "1..4"};
+    reports::SweepFile file = searched(plan, "search");
+    EXPECT_THAT(file.search->narrow, testing::HasSubstr(ending.option)) << file.search->ended;
+    EXPECT_EQ(file.search->narrow.empty(), std::string(ending.option).empty());
+    constexpr int kMostFollowed = 3;
+    for (int i = 0; i < kMostFollowed && !file.search->narrow.empty(); ++i) {
+        const reports::SweepFile before = file;
+        std::istringstream line(before.search->narrow);
+        invocation_.argv = {std::istream_iterator<std::string>(line), {}};
+        plan = plan_in(invocation_.argv, plan);
+        file = searched(plan, "search");
+        EXPECT_GT(file.points.size(), before.points.size()) << before.search->narrow;
+        EXPECT_NE(file.search, before.search);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, EndOfASearch,
+    testing::Values(
+        Ending{.name = "even_the_lowest_level_misses", .slos = {"ttft_p95:0.001"}, .option = ""},
+        Ending{.name = "all_levels_pass",
+               .slos = {"ttft_p95:5000"},
+               .levels = {1, 4},
+               .option = "--concurrency 1..32"},
+        Ending{.name = "runs_are_used_up", .slos = {"ttft_p95:60"}, .max_runs = 3, .option = "--max-runs 11"},
+        Ending{.name = "the_bracket_is_as_narrow_as_asked",
+               .slos = {"ttft_p95:60"},
+               .max_runs = 30,
+               .option = "--precision 1.0"},
+        Ending{.name = "the_longest_runs_are_too_short",
+               .slos = {"ttft_p99:100000"},
+               .requests = 2,
+               .option = "--max-time"},
+        Ending{.name = "time_is_used_up",
+               .slos = {"ttft_p95:60"},
+               .max_time = std::chrono::seconds(30),
+               .option = "--max-time"},
+        Ending{.name = "time_of_a_ladder_is_used_up",
+               .slos = {"ttft_p99:60"},
+               .levels = {1, 2, 4, 8, 16},
+               .requests = 60,
+               .max_time = std::chrono::seconds(60),
+               .ladder = true,
+               .option = "--max-time"}),
+    [](const auto& of) { return std::string(of.param.name); });
+
+TEST_F(VirtualSearch, is_continued_with_a_precision_that_has_a_level_between_the_two) {
+    const SloSearchPlan plan = plan_for({"ttft_p95:60"});
     invocation_.argv = {"paretoken", "sweep", "sim:llama3-8b-h100-bf16", "--out=d", "--precision", "1.1"};
-    reports::SweepSearch found{.pass = 100, .fail = 108, .runs = 11};
-    EXPECT_EQ(narrowing_command(plan, found, "d", invocation_),
-              "paretoken sweep sim:llama3-8b-h100-bf16 --out=d --precision 1.025 --max-runs 19");
-    found.fail = 140;
-    EXPECT_EQ(narrowing_command(plan, found, "d", invocation_),
-              "paretoken sweep sim:llama3-8b-h100-bf16 --out=d --precision 1.1 --max-runs 19");
-    found.fail = 101;
-    EXPECT_EQ(narrowing_command(plan, found, "d", invocation_), "") << "nothing lies between";
+    const auto narrow = [&](double pass) {
+        const auto known = [&](const SearchStep& step) -> std::optional<KnownStep> {
+            if (step.level == pass + 1) return std::nullopt;
+            return KnownStep{{step.level > pass ? SloVerdict::missed : SloVerdict::met, step.level, 1}, 1};
+        };
+        return narrowing_command(plan,
+                                 {.pass = pass, .within = pass, .fail = pass < 2 ? 2 : pass + 2, .runs = 11},
+                                 {"d", invocation_, known, 1});
+    };
+    EXPECT_THAT(narrow(100), testing::EndsWith("--out=d --precision 1.01 --max-runs 19"));
+    EXPECT_EQ(narrow(1), "") << "nothing lies between 1 and 2";
+    invocation_.argv[1] = "plan";
+    EXPECT_EQ(narrow(100), "") << "another command has no such options";
 }
 
 TEST_F(VirtualSearch, goes_on_with_what_an_earlier_one_has_measured) {
