@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -195,11 +194,9 @@ Asked asked_of(const SweepOptions& options) {
         asked.auto_rates = *count;
     else
         asked.plan.levels = levels_of(*plan_field_named(name), values);
-    if (asked.auto_rates > 0 &&
-        (asked.plan.cells.size() > 1 || !options.search.empty() || !options.max_time.empty()))
+    if (asked.auto_rates > 0 && (asked.plan.cells.size() > 1 || !options.search.empty()))
         throw UsageError(
-            "--request-rate auto finds the levels of one cell; leave --grid, --cells, --search and "
-            "--max-time out");
+            "--request-rate auto finds the levels of one cell; leave --grid, --cells and --search out");
     if (asked.auto_rates > 0 && texts.contains("class"))
         throw UsageError(
             "--request-rate auto finds the levels of a load without classes; list the rates, or leave "
@@ -267,7 +264,7 @@ std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options,
             "{} measures one server, and --link starts one for each level; leave --link out", what));
     if (!options.max_time.empty())
         search.max_time = naming("--max-time", [&] { return parse_duration(options.max_time); });
-    if (search.max_time && !options.max_runs) search.max_runs = std::numeric_limits<std::uint64_t>::max();
+    if (search.max_time && !options.max_runs) search.max_runs = experiments::kNoLimitOnRuns;
     if (!options.at.empty()) search.at = naming("--at", [&] { return parse_number(options.at); });
     return search;
 }
@@ -373,7 +370,15 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
         if (plan.asked.overwrite) std::filesystem::remove_all(directory / "pilot");
         const auto target = launcher.open(experiments::in_cell(plan.asked, plan.cells.front()), directory);
         preparation.end();
-        plan.levels = experiments::rates_to_saturation(*target, plan, auto_rates, directory, session);
+        auto found = experiments::rates_to_saturation(*target, plan, auto_rates, directory, session);
+        plan.levels = std::move(found.rates);
+        if (search) search->spent_before = found.spent;
+        if (search && found.spent >= *search->max_time)
+            throw Error(
+                ExitCode::gate_inconclusive,
+                fmt::format("the runs that found the rates took all of --max-time; this command "
+                            "continues with the levels: {}",
+                            shell_line(experiments::words_to_continue(session.invocation, directory))));
     }
     SweepPlan listed = plan;
     if (search) {

@@ -36,15 +36,17 @@ LoadPlan pilot_at(const SweepPlan& plan, double in_flight) {
     return asked;
 }
 
-/// Measures in a directory below that of the sweep.
+/// Measures in a directory below that of the sweep, and adds the time that this takes to `spent`.
 RunResult pilot(const Target& target, const LoadPlan& asked, const fs::path& sweep, const std::string& name,
-                const Session& session) {
+                const Session& session, Duration& spent) {
     const fs::path directory = sweep / name;
     if (reports::has_result(directory)) {
         RunResult before = reports::read_run_directory(directory);
         if (!before.partial) return before;
     }
+    const TimePoint began = Clock::now();
     Measured measured = measure(target, asked, directory, session);
+    spent += time_of_run(target, measured.result, began);
     if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
     if (measured.result.partial)
         throw RuntimeError(
@@ -79,17 +81,18 @@ std::vector<double> spread_rates(double lowest, double highest, std::size_t coun
 
 // The pilot runs are closed loops of 1, 2, 4, … requests in flight, at most 4096, in the first cell of
 // `plan`, until two doublings in a row gave less than 3.5 % (2^0.05) more requests per second.
-std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& plan, std::size_t count,
-                                        const fs::path& directory, const Session& session) {
+RatesToSaturation rates_to_saturation(const Target& target, const SweepPlan& plan, std::size_t count,
+                                      const fs::path& directory, const Session& session) {
     constexpr double kFlat = 0.05;
     double alone = 0;
     double most = 0;
     double at_most = 0;
     double before = 0;
+    Duration spent{};
     for (double in_flight = 1, flat = 0; in_flight <= kMostInFlight && flat < 2; in_flight *= 2) {
         session.watcher.wait(fmt::format("looking for saturation: {:.0f} in flight", in_flight));
         const RunResult result = pilot(target, pilot_at(plan, in_flight), directory,
-                                       fmt::format("pilot/c{:04.0f}", in_flight), session);
+                                       fmt::format("pilot/c{:04.0f}", in_flight), session, spent);
         // The rate of the whole run is used, because a pilot is too short to have a steady window.
         const double rate = result.whole_run.at(figure::kRequests).value_or(0) * arrivals_per_request(result);
         if (!(rate > 0))
@@ -104,7 +107,7 @@ std::vector<double> rates_to_saturation(const Target& target, const SweepPlan& p
     }
     session.watcher.wait(fmt::format("throughput saturates at about {} requests/s, with {:.0f} in flight",
                                      number_text(most), at_most));
-    return spread_rates(alone, most, count);
+    return {spread_rates(alone, most, count), spent};
 }
 
 }  // namespace paretoken::experiments

@@ -339,6 +339,19 @@ class Levels(Case):
         self.assertIn("every point was measured", again.stderr)
         self.fails_clearly(paretoken("sweep", *VIRTUAL, "--request-rate", "auto:1", "--out", out), 2, "auto:1")
 
+    def test_rates_that_are_found_may_have_a_time_limit_which_the_pilot_runs_are_a_part_of(self):
+        command = ("sweep", *VIRTUAL, "--request-rate", "auto:4", "--slo", "ttft_p90:500")
+        out = self.directory / "enough"
+        self.succeeds(paretoken(*command, "--max-time", "60m", "--out", out))
+        search = json.loads((out / "sweep.json").read_text())["search"]
+        self.assertIsNotNone(search["pass"], search)
+        pilots = sum(run_json(path)["window"]["run_s"] for path in (out / "pilot").iterdir())
+        out = self.directory / "short"
+        none = paretoken(*command, "--max-time", f"{int(pilots)}s", "--out", out)
+        self.fails_clearly(none, 5, "took all of --max-time", "this command continues")
+        self.succeeds(paretoken(*shlex.split(none.stderr.split("continues with the levels: ")[1])[1:]))
+        self.assertNotEqual(json.loads((out / "sweep.json").read_text())["points"], [])
+
     def test_other_options_are_refused_unless_they_extend_the_sweep(self):
         out = self.directory / "sweep"
         arguments = ("sweep", *VIRTUAL[:2], "--isl", 64, "--num-prompts", 40, "--concurrency", "1,2", "--out", out)

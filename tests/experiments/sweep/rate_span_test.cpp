@@ -21,7 +21,7 @@ TEST(SpreadRates, are_equal_multiples_to_three_digits) {
 
 class RateSpan : public VirtualExperiment {
   protected:
-    std::vector<double> rates(const std::string& name) {
+    RatesToSaturation rates(const std::string& name) {
         const SweepPlan plan{.asked = with_dataset(plan_of(small())), .axis = Axis::request_rate};
         const auto target = open_target(plan.asked, {}, watcher_, stop_.get_token());
         return rates_to_saturation(*target, plan, 5, directory_ / name, {{}, watcher_, stop_.get_token()});
@@ -29,7 +29,7 @@ class RateSpan : public VirtualExperiment {
 };
 
 TEST_F(RateSpan, goes_from_one_request_at_a_time_to_where_more_in_flight_complete_no_more) {
-    const std::vector<double> found = rates("a");
+    const std::vector<double> found = rates("a").rates;
     ASSERT_EQ(found.size(), 5U);
     const double alone = result("a/pilot/c0001").whole_run.at(figure::kRequests).value();
     EXPECT_NEAR(found.front(), alone, 0.01 * alone);
@@ -42,9 +42,12 @@ TEST_F(RateSpan, goes_from_one_request_at_a_time_to_where_more_in_flight_complet
 }
 
 TEST_F(RateSpan, is_the_same_when_the_command_goes_on_and_measures_nothing_twice) {
-    const std::vector<double> found = rates("a");
+    const RatesToSaturation first = rates("a");
     const std::string before = bytes("a/pilot/c0002/run.json");
-    EXPECT_EQ(rates("a"), found);
+    EXPECT_GT(first.spent, from_seconds(result("a/pilot/c0002").window.run_s));
+    const RatesToSaturation again = rates("a");
+    EXPECT_EQ(again.rates, first.rates);
+    EXPECT_EQ(again.spent, Duration{});
     EXPECT_EQ(bytes("a/pilot/c0002/run.json"), before);
 }
 
