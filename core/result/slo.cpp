@@ -449,7 +449,7 @@ std::string slo_text(const RunResult& run, const SloResult& result) {
             "; the load is close to what the server can serve, so that its queue stays long or short for "
             "minutes, and a longer run hardly decides";
     else if (result.times_enough && *result.times_enough > 1)
-        evidence += fmt::format("; about {} times as many would decide",
+        evidence += fmt::format("; about {} times as many may decide",
                                 *result.times_enough < 100 ? fmt::format("{:.2g}", *result.times_enough)
                                                            : fmt::format("{:.0f}", *result.times_enough));
     if (result.verdict == SloVerdict::within)

@@ -84,6 +84,7 @@ void KneeSearch::undecided(const SearchStep& step, double times_enough) {
         return;
     }
     insufficient_.insert(step.level);
+    if (step.confirms && confirmed_) return end_confirmed();
     if (step.confirms) {  // a level that passed far below it may be confirmed; the next ones are as doubtful
         constexpr double kFarBelow = 1.25;
         doubtful_ = std::max(doubtful_.value_or(0), step.level);
@@ -103,12 +104,7 @@ void KneeSearch::tell(const StepResult& result) {
         rates_.emplace(step.level, requests_per_s);
     switch (verdict) {
         case SloVerdict::met:
-            if (step.confirms) {
-                confirmed_ = step.level;
-                return end(doubling_ && !doubtful_
-                               ? "the passing level was measured twice, and --max-runs allowed no higher one"
-                               : "the passing level was measured twice");
-            }
+            if (step.confirms) confirmed_ = step.level;
             passed_[step.level] = {step.longer, 1};
             break;
         case SloVerdict::within:
@@ -144,15 +140,30 @@ void KneeSearch::double_or_halve() {
     next_ = SearchStep{doubled, longer_};
 }
 
+/// Ends the search with the level that was shown, and says what the number of runs did not allow.
+void KneeSearch::end_confirmed() {
+    std::string text = "the passing level was measured twice";
+    if (doubling_ && !doubtful_)
+        text += ", and --max-runs allowed no higher one";
+    else if (fail_ && between(*confirmed_, *fail_) && runs_ + 2 > options_.max_runs)
+        text += fmt::format(", and --max-runs allowed no level between it and {:g}", *fail_);
+    end(text);
+}
+
+/// Measures the highest level that passed again, or ends the search if that was done.
+void KneeSearch::confirm_or_end(double pass) {
+    if (pass == confirmed_) return end_confirmed();
+    confirm(pass);
+}
+
 void KneeSearch::decide() {
     constexpr double kLeastRate = 1.0 / 1024;  // share of the first level
     const auto pass = highest_pass();
-    if (runs_ >= options_.max_runs)
+    if (runs_ >= options_.max_runs) {
+        if (confirmed_) return end_confirmed();
         return end(fmt::format("{} runs were made, and --max-runs allows no more", runs_));
-    if (pass && (doubtful_ || is_last_run())) {
-        confirm(*pass);
-        return;
     }
+    if (pass && (doubtful_ || is_last_run())) return confirm_or_end(*pass);
     if (doubling_) {
         double_or_halve();
         if (doubling_) return;
@@ -186,7 +197,7 @@ void KneeSearch::decide() {
             return;
         }
     }
-    confirm(*pass);
+    confirm_or_end(*pass);
 }
 
 }  // namespace paretoken::experiments

@@ -1,7 +1,8 @@
 #pragma once
 // Finds the highest load that meets SLOs: doubles the level until one fails (or halves it until one passes),
-// bisects between, and confirms the result by a second run with new requests. An insufficient run is measured
-// again with 2, 4, 8 … times the requests, at most KneeSearchOptions::longest (docs/statistics.md).
+// bisects between, and confirms the result by a second run with new requests. With the runs that are left it
+// looks for a higher level. An insufficient run is measured again with 2, 4, 8 … times the requests, at most
+// KneeSearchOptions::longest (docs/statistics.md).
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -54,6 +55,8 @@ class KneeSearch final : public LevelSearch {
     void decide();
     void undecided(const SearchStep& step, double times_enough);
     void confirm(double level);
+    void confirm_or_end(double pass);
+    void end_confirmed();
     std::optional<double> highest_pass() const;
     void double_or_halve();
     bool is_last_run() const;

@@ -130,9 +130,9 @@ TEST(SloResults, tell_the_evidence_of_each_limit_and_of_all_together) {
     EXPECT_EQ(verdict_on_all(results), SloVerdict::within);
     EXPECT_THAT(slo_text(run, results[1]),
                 HasSubstr("within the limit of 300 ms, which is not shown at 99 %"));
-    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("about 4 times as many would decide"));
+    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("about 4 times as many may decide"));
     results[1].times_enough = 470;
-    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("about 470 times as many would decide"));
+    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("about 470 times as many may decide"));
     results[1].verdict = SloVerdict::insufficient;
     EXPECT_EQ(verdict_on_all(results), SloVerdict::insufficient);
     EXPECT_EQ(verdict_on_all({results[0]}), SloVerdict::met);

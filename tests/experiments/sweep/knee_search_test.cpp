@@ -119,7 +119,33 @@ TEST(KneeSearch, goes_on_from_a_level_that_is_within_and_shows_the_highest_one_a
     EXPECT_EQ(search.pass(), search.within());
     EXPECT_GE(*search.pass(), 60);
     for (const SearchStep& step : steps) EXPECT_TRUE(step.confirms || step.longer == 1) << step.level;
-    EXPECT_EQ(steps.back(), (SearchStep{*search.pass(), 8, true})) << "as long as the evidence asks for";
+    EXPECT_THAT(steps, ::testing::Contains(SearchStep{*search.pass(), 8, true}))
+        << "as long as the evidence asks for";
+}
+
+TEST(KneeSearch, uses_the_runs_that_are_left_after_a_level_was_shown) {
+    for (double knee = 65; knee < 128; ++knee) {
+        KneeSearch search({});
+        const auto steps = steps_of(search, [&](const SearchStep& step) {
+            if (step.level > knee) return SloVerdict::missed;
+            return step.confirms ? SloVerdict::met : SloVerdict::within;
+        });
+        ASSERT_TRUE(search.pass()) << knee;
+        EXPECT_LE(*search.pass(), knee);
+        EXPECT_LE(*search.fail(), 1.2 * *search.pass()) << knee << ": " << search.ended();
+        EXPECT_GE(steps.size(), 11U) << knee;
+        EXPECT_THAT(search.ended(), ::testing::HasSubstr("the passing level was measured twice")) << knee;
+    }
+}
+
+TEST(KneeSearch, keeps_a_level_that_was_shown_if_a_higher_one_cannot_be) {
+    KneeSearch search({});
+    steps_of(search, [](const SearchStep& step) {
+        if (step.level > 120) return SloVerdict::missed;
+        return step.level <= 91 && step.confirms ? SloVerdict::met : SloVerdict::within;
+    });
+    EXPECT_EQ(search.pass(), 91) << search.ended();
+    EXPECT_GT(*search.within(), 91);
 }
 
 TEST(KneeSearch, of_levels_that_are_never_shown_still_knows_the_highest_that_is_within) {
