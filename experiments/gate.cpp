@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
 #include "core/plan/plan_fields.h"
+#include "core/random.h"
 #include "core/run/distinct_runs.h"
 #include "core/stable_sort.h"
 #include "core/text/command_secrets.h"
@@ -23,6 +24,7 @@
 #include "experiments/session.h"
 #include "reports/analysis/gate/checklist.h"
 #include "reports/analysis/gate/decision/history.h"
+#include "reports/analysis/gate/decision/run_values.h"
 #include "reports/analysis/gate/same_work.h"
 #include "reports/files/file_io.h"
 #include "reports/files/gate/gate_run.h"
@@ -404,12 +406,28 @@ bool candidate_is_first(std::uint64_t pair) {
     return pair % 2 == 1;
 }
 
+std::vector<std::uint64_t> seeds_of(const std::vector<GateRun>& stored_runs) {
+    std::vector<std::uint64_t> seeds;
+    for (const GateRun& run : stored_runs) {
+        const auto seed = reports::seed_of(run.result);
+        if (!seed) return {};
+        if (std::ranges::find(seeds, *seed) == seeds.end()) seeds.push_back(*seed);
+    }
+    return seeds;
+}
+
+std::uint64_t number_of_server(const std::vector<GateRun>& stored_runs) {
+    return derived_seed(1, stored_runs.back().result.provenance.run_id);
+}
+
 LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string& url, std::uint64_t pair) {
     LoadPlan asked = plan.asked;
     asked.targets = {url};
-    asked.seed += pair;
-    // The sides are two servers: with one sequence of random numbers they would be a single server.
-    if (&side == &plan.candidate) asked.server_number = 1;
+    asked.seed = plan.seeds.empty() ? asked.seed + pair : plan.seeds[pair % plan.seeds.size()];
+    // The sides are two servers: with one sequence of random numbers they would be a single server. The same
+    // holds for the servers of stored runs, whose seeds are repeated, and for runs with the same seed.
+    asked.server_number = plan.stored_runs.empty() ? asked.server_number : number_of_server(plan.stored_runs);
+    asked.server_number += 2 * (plan.seeds.empty() ? 0 : pair) + (&side == &plan.candidate ? 1 : 0);
     if (!side.command.empty()) asked.metadata["server_command"] = command_to_show(side.command);
     asked.metadata["gate_pair"] = fmt::format("{}", pair + 1);
     // Answers are checked in the first pair only: asking the same questions again gives no new evidence.

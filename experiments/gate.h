@@ -39,8 +39,10 @@ struct GatePlan {
     std::optional<Duration> max_time = {};  ///< time limit; a further pair begins only if it should fit
     std::vector<reports::GateRun> stored_runs = {};  ///< runs of a stored baseline
     std::vector<reports::GateRun> history = {};      ///< runs of earlier baselines, beside a stored one
-    bool checklist = false;                          ///< whether the report has the checklist for a rollout
-    bool whole = false;  ///< whether all pairs of the policy are measured, and judged once at the end
+    /// The seeds of the runs in turn, as those of stored runs; empty: `asked.seed` and the next ones.
+    std::vector<std::uint64_t> seeds = {};
+    bool checklist = false;  ///< whether the report has the checklist for a rollout
+    bool whole = false;      ///< whether all pairs of the policy are measured, and judged once at the end
 };
 
 /// Returns the secrets of the load (secrets_of() in experiments/server/redaction.h) and of the sides' URLs
@@ -50,8 +52,16 @@ Secrets gate_secrets(const GatePlan& plan, const Access& access);
 /// Returns whether a pair begins with the candidate: baseline, candidate, candidate, baseline, and so on.
 bool candidate_is_first(std::uint64_t pair);
 
+/// Returns the seeds of stored runs, each once, so that a candidate can repeat their requests; none if a run
+/// does not have a known one.
+std::vector<std::uint64_t> seeds_of(const std::vector<reports::GateRun>& stored_runs);
+
+/// Returns a LoadPlan::server_number that servers of stored runs, at least one, hardly have.
+std::uint64_t number_of_server(const std::vector<reports::GateRun>& stored_runs);
+
 /// Returns the plan of a run of pair `pair`, counted from 0, at `url`. The seed depends on the pair only;
-/// simulated sides draw random numbers of their own. Only the first pair asks the questions of --probe.
+/// simulated sides, and stored runs, have random numbers of their own. Only the first pair asks the questions
+/// of --probe.
 LoadPlan asked_of(const GatePlan& plan, const GateSide& side, const std::string& url, std::uint64_t pair);
 
 /// Receives the verdict so far after each look, which is a number of pairs after which a decision is allowed.

@@ -237,11 +237,14 @@ void print_drawn(const Options& options) {
 
 // ---- a stored baseline
 
-/// How the runs of a stored baseline are spread over days and hosts, which differ by an effect of their own.
+/// The runs of a stored baseline, which are divided evenly among days (or hosts). The runs of a day have
+/// seeds from 0 on, which the candidate repeats in turn, or does not.
 struct Store {
     std::size_t runs = 5;
     std::size_t days = 1;
-    double effect = 0;  ///< standard deviation of the effect of a day and host, which all metrics share
+    double day = 0;       ///< standard deviation of the effect of a day, which all metrics share
+    double requests = 0;  ///< standard deviation of the effect of a seed's requests, which all metrics share
+    bool repeats = true;
 };
 
 /// The names under which usual_metrics() are judged.
@@ -256,11 +259,12 @@ reports::GatePolicy policy_of(const std::vector<Metric>& metrics) {
     return policy;
 }
 
-/// A run of a day on which all metrics differ by `level`; its own noise is that of a pair ÷ √2.
+/// A run of a day and seed by which all metrics differ by `level`; its own noise is that of a pair ÷ √2.
 reports::GateRun stored_run(const std::vector<Metric>& metrics, bool is_candidate, const std::string& day,
-                            double level, Random& random) {
+                            std::uint64_t seed, double level, Random& random) {
     reports::GateRun run;
     run.result.provenance.started_at = day + "T09:00:00Z";
+    run.result.workload.seed = seed;
     for (std::size_t m = 0; m < metrics.size(); ++m) {
         const double worse = level + (is_candidate ? metrics[m].shift : 0) +
                              metrics[m].deviation / std::sqrt(2.0) * random.normal();
@@ -284,20 +288,27 @@ reports::GateRun stored_run(const std::vector<Metric>& metrics, bool is_candidat
 }
 
 /// The runs of one gate with a stored baseline; a day of the candidate's runs is in no session of it.
-reports::GateInput stored_input(const Store& store, const std::vector<Metric>& metrics, std::uint64_t seed) {
-    Random random(derived_seed(seed, "store"));
+reports::GateInput stored_input(const Store& store, const std::vector<Metric>& metrics, std::uint64_t gate) {
+    Random random(derived_seed(gate, "store"));
     reports::GateInput input{
         .baseline = {}, .candidate = {}, .design = reports::GateDesign::stored, .looks = {}};
     std::vector<double> levels(store.days);
-    for (double& level : levels) level = store.effect * random.normal();
-    const double today = store.effect * random.normal();
+    for (double& level : levels) level = store.day * random.normal();
+    const double today = store.day * random.normal();
+    const auto work_of = [&](std::size_t seed) {
+        return store.requests * Random(derived_seed(gate, "requests", seed)).normal();
+    };
     for (std::size_t run = 0; run < store.runs; ++run) {
         const std::size_t day = run % store.days;
-        input.baseline.push_back(
-            stored_run(metrics, false, fmt::format("2026-11-{:02}", day + 1), levels[day], random));
+        const std::size_t seed = run / store.days;
+        input.baseline.push_back(stored_run(metrics, false, fmt::format("2026-11-{:02}", day + 1), seed,
+                                            levels[day] + work_of(seed), random));
     }
-    for (std::size_t run = 0; run < kPairs; ++run)
-        input.candidate.push_back(stored_run(metrics, true, "2026-12-01", today, random));
+    for (std::size_t run = 0; run < kPairs; ++run) {
+        const std::size_t seed = store.repeats ? run % (store.runs / store.days) : store.runs + run;
+        input.candidate.push_back(
+            stored_run(metrics, true, "2026-12-01", seed, today + work_of(seed), random));
+    }
     return input;
 }
 
@@ -310,42 +321,61 @@ reports::GateReport gated_by_store(const Store& store, const std::vector<Metric>
     return reports::decided_with_history(policy, std::move(input), {}, {});
 }
 
+std::string text_of(const Store& store) {
+    const std::string days = store.days == 1            ? "one day"
+                             : store.days == store.runs ? "one each day"
+                                                        : fmt::format("{} days", store.days);
+    return fmt::format("{} runs, {}{}", store.runs, days, store.repeats ? "" : ", other requests");
+}
+
+std::string effect_text(double effect) {
+    return effect > 0 ? fmt::format("{:.0f} %", 100 * effect) : "none";
+}
+
+void print_store(const Store& store, const Options& options) {
+    std::atomic<std::uint64_t> failed{0};
+    std::atomic<std::uint64_t> passed{0};
+    std::atomic<std::uint64_t> measured{0};
+    std::atomic<std::uint64_t> found{0};
+    std::vector<double> shown(options.gates);
+    in_parallel(options, [&](std::uint64_t gate) {
+        const auto equal = gated_by_store(store, usual_metrics(), gate);
+        failed += equal.verdict == reports::GateVerdict::fail ? 1 : 0;
+        passed += equal.verdict == reports::GateVerdict::pass ? 1 : 0;
+        measured += equal.pairs;
+        shown[gate] = gated_by_store(store, usual_metrics(), gate, true).rows[0].detectable.value_or(0);
+        auto metrics = usual_metrics();
+        metrics[0].shift = -std::log(.92);
+        const auto worse = gated_by_store(store, metrics, gate);
+        found += worse.verdict == reports::GateVerdict::fail ? 1 : 0;
+    });
+    const auto middle = shown.begin() + static_cast<std::ptrdiff_t>(shown.size() / 2);
+    std::nth_element(shown.begin(), middle, shown.end());
+    fmt::print("| {} | {} | {} | {} | {} | {:.1f} | {} | {:.1f} % |\n", text_of(store),
+               effect_text(store.day), effect_text(store.requests), percent(failed, options),
+               percent(passed, options), static_cast<double>(measured) / static_cast<double>(options.gates),
+               percent(found, options), reports::percent_of(*middle, Better::lower));
+    std::fflush(stdout);
+}
+
 void print_unpaired(const Options& options) {
     fmt::print(
-        "| baseline | effect of a day and host | A/A fails | A/A passes | runs | throughput −8 % fails | "
-        "throughput: shift found with 80 % power |\n|:--|--:|--:|--:|--:|--:|--:|\n");
+        "| baseline | effect of a day and host | effect of the requests | A/A fails | A/A passes | runs | "
+        "throughput −8 % fails | throughput: shift found with 80 % power "
+        "|\n|:--|--:|--:|--:|--:|--:|--:|--:|\n");
     for (const double effect : {0.0, .02, .04})
         for (const std::size_t runs : {3U, 5U, 10U})
-            for (const std::size_t days : {std::size_t{1}, runs}) {
-                const Store store{.runs = runs, .days = days, .effect = effect};
-                std::atomic<std::uint64_t> failed{0};
-                std::atomic<std::uint64_t> passed{0};
-                std::atomic<std::uint64_t> measured{0};
-                std::atomic<std::uint64_t> found{0};
-                std::vector<double> shown(options.gates);
-                in_parallel(options, [&](std::uint64_t gate) {
-                    const auto equal = gated_by_store(store, usual_metrics(), gate);
-                    failed += equal.verdict == reports::GateVerdict::fail ? 1 : 0;
-                    passed += equal.verdict == reports::GateVerdict::pass ? 1 : 0;
-                    measured += equal.pairs;
-                    shown[gate] =
-                        gated_by_store(store, usual_metrics(), gate, true).rows[0].detectable.value_or(0);
-                    auto metrics = usual_metrics();
-                    metrics[0].shift = -std::log(.92);
-                    const auto worse = gated_by_store(store, metrics, gate);
-                    found += worse.verdict == reports::GateVerdict::fail ? 1 : 0;
-                });
-                std::nth_element(shown.begin(), shown.begin() + static_cast<std::ptrdiff_t>(shown.size() / 2),
-                                 shown.end());
-                fmt::print("| {} runs, {} | {} | {} | {} | {:.1f} | {} | {:.1f} % |\n", runs,
-                           days == 1 ? "one day" : "one each day",
-                           effect > 0 ? fmt::format("{:.0f} %", 100 * effect) : "none",
-                           percent(failed, options), percent(passed, options),
-                           static_cast<double>(measured) / static_cast<double>(options.gates),
-                           percent(found, options),
-                           reports::percent_of(shown[shown.size() / 2], Better::lower));
-                std::fflush(stdout);
-            }
+            for (const std::size_t days : {std::size_t{1}, runs})
+                print_store({.runs = runs, .days = days, .day = effect}, options);
+    for (const double effect : {0.0, .02})
+        for (const Store& store : {Store{.runs = 5, .days = 1}, Store{.runs = 20, .days = 4}})
+            for (const bool repeats : {false, true})
+                print_store({.runs = store.runs,
+                             .days = store.days,
+                             .day = effect,
+                             .requests = .1,
+                             .repeats = repeats},
+                            options);
 }
 
 // ---- virtual runs

@@ -96,6 +96,8 @@ void self_test(const GateCommand& command) {
                   .candidate = server_of(command, stored.front()),
                   .policy = policy,
                   .whole = true};
+    plan.asked.server_number = experiments::number_of_server(stored);
+    if (!texts_of(command.plan).contains("seed")) plan.seeds = experiments::seeds_of(stored);
     plan.policy.max_pairs = command.max_pairs.value_or(kUsualSelfTestPairs);
     const experiments::Access access = access_of(plan.asked);
     without_telling(experiments::gate_secrets(plan, access), [&] {

@@ -1,6 +1,7 @@
 #pragma once
 // Compares two sets of runs that were not measured in pairs. Runs of one day on one host form a session;
 // errors include the variation within sessions and between them. Values are logarithms, higher is worse.
+// Runs that did the same work are compared with each other, so that the effect of the work cancels.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,7 +11,16 @@
 
 namespace paretoken {
 
-using Session = std::vector<double>;
+/// The value of one run. Runs with equal `work` had the same requests; it is 0 for all runs whose work is not
+/// known, or is the same.
+struct RunValue {
+    RunValue(double value_of_run, std::uint64_t its_work = 0) : value(value_of_run), work(its_work) {}
+
+    double value;
+    std::uint64_t work;
+};
+
+using Session = std::vector<RunValue>;
 
 /// An estimated variance, and the degrees of freedom of the estimate.
 struct Variance {
@@ -20,8 +30,9 @@ struct Variance {
     bool operator==(const Variance&) const = default;
 };
 
-/// Returns the variance between sessions: the variance of the sessions' means, less the part that the
-/// variation within the sessions explains if a session has several runs. Nothing for fewer than 3 sessions.
+/// Returns the variance between sessions: the variance of the sessions' means without the effects of the
+/// work, less the part that the variation within the sessions explains if a session has several runs. The
+/// work is not considered if it does not connect all sessions. Nothing for fewer than 3 sessions.
 std::optional<Variance> variance_between(std::span<const Session> sessions);
 
 /// Returns `measured` combined with an assumed standard deviation, which weighs as much as 8 degrees of
@@ -30,10 +41,12 @@ Variance with_assumed(const std::optional<Variance>& measured, double assumed_de
 
 /// The difference between two sets and the parts of its error.
 struct SetDifference {
-    double mean = 0;     ///< mean of the candidate − mean of the baseline
+    double mean = 0;     ///< mean of the candidate − mean of the baseline, at equal work
     Variance baseline;   ///< variance of the baseline's mean, from the variation within its sessions
     Variance candidate;  ///< variance of one run of the candidate
     std::uint64_t candidate_runs = 0;
+    std::uint64_t works = 1;       ///< number of the candidate's works
+    std::uint64_t works_left = 0;  ///< number of other works of the baseline, which further runs would repeat
     /// The number of times that the variance between sessions is in the variance of `mean`: 2 for two sets of
     /// one session each, less if the baseline has several, and 0 if all runs are of one session.
     double sessions = 0;
@@ -41,12 +54,14 @@ struct SetDifference {
     bool operator==(const SetDifference&) const = default;
 };
 
-/// Returns the difference. The baseline has at least 2 values and the candidate too; all are finite.
-/// `one_session`: whether the baseline has one session, and the candidate's runs are of the same one.
-SetDifference set_difference(std::span<const Session> baseline, std::span<const double> candidate,
-                             bool one_session);
+/// Returns the difference by least squares: each value is the sum of an effect of its session, one of its
+/// work, and noise. The work is not considered if that leaves fewer than 2 degrees of freedom to the noise.
+/// Each side has at least 2 values; all are finite. `one_session`: whether all runs of both sides are of one
+/// session.
+SetDifference set_difference(std::span<const Session> baseline, const Session& candidate, bool one_session);
 
-/// Returns the shift with its whole error for `runs` candidate runs; `between` sessions may be absent.
+/// Returns the shift with its whole error for `runs` candidate runs, of which those that were not measured
+/// repeat the baseline's works in turn; `between` sessions may be absent.
 Shift shift_of(const SetDifference& difference, const std::optional<Variance>& between, std::uint64_t runs);
 
 /// Returns the shift with the error that a fail must exceed: the larger one of that in shift_of() and that

@@ -8,6 +8,7 @@
 
 #include "core/statistics.h"
 #include "core/text/number_text.h"
+#include "reports/analysis/gate/decision/run_values.h"
 
 namespace paretoken::reports {
 namespace {
@@ -70,6 +71,14 @@ std::optional<std::string> note_on_sessions(const GateInput& input, double assum
         percent_text(assumed));
 }
 
+/// A sentence about the requests of both sides, which their seeds decide.
+std::string_view note_on_requests(const GateInput& input) {
+    if (input.candidate.empty() || !seed_of(input.candidate.front().result)) return "";
+    return repeats_requests(input.baseline, input.candidate)
+               ? " Runs with the same requests (seeds) are compared with each other."
+               : " The requests differ (other seeds), which widens the intervals if lengths vary.";
+}
+
 void add_notes_on_design(const GateInput& input, double assumed, std::vector<std::string>& notes) {
     switch (input.design) {
         case GateDesign::pairs:
@@ -82,8 +91,8 @@ void add_notes_on_design(const GateInput& input, double assumed, std::vector<std
         case GateDesign::stored:
             notes.push_back(fmt::format(
                 "The candidate was compared with {} stored runs, not in pairs: a change of the machine since "
-                "then looks like a difference.",
-                input.baseline.size()));
+                "then looks like a difference.{}",
+                input.baseline.size(), note_on_requests(input)));
             break;
         case GateDesign::within_runs:
             notes.emplace_back(
@@ -117,8 +126,11 @@ std::vector<std::string> notes_on(const GateInput& input, double assumed_spread)
         });
     };
     if (const auto runs = warned(input.baseline) + warned(input.candidate); runs > 0)
-        notes.push_back(fmt::format("{} of {} runs carry warnings, which their run.json names.", runs,
-                                    input.baseline.size() + input.candidate.size()));
+        notes.push_back(fmt::format("{} of {} runs carry warnings{}.", runs,
+                                    input.baseline.size() + input.candidate.size(),
+                                    input.candidate.front().result.provenance.measured_by.empty()
+                                        ? ", which their run.json names"
+                                        : ", which `paretoken report` names"));
     if (const auto runs = unsteady(input.candidate); runs > 0)
         notes.push_back(
             fmt::format("{} of {} runs of the candidate and {} of {} of the baseline found no steady state; "

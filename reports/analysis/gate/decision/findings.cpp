@@ -31,10 +31,14 @@ std::optional<double> shift_of(const GateValue& baseline, const GateValue& candi
     return better == Better::higher ? -ratio : ratio;
 }
 
+bool has_logarithm(const GateValue& of) {
+    return of.value && *of.value > 0;
+}
+
 std::vector<double> logarithms(std::span<const GateValue> values, Better better) {
     std::vector<double> logs;
     for (const GateValue& v : values)
-        if (v.value && *v.value > 0)
+        if (has_logarithm(v))
             logs.push_back(better == Better::higher ? -std::log(*v.value) : std::log(*v.value));
     return logs;
 }
@@ -99,12 +103,22 @@ std::optional<Variance> variance_of(const std::optional<DaySpread>& spread) {
     return Variance{spread->deviation * spread->deviation, static_cast<double>(spread->days - 1)};
 }
 
-/// The logarithms of the baseline's values by session.
-std::vector<Session> sessions_of(const std::vector<GateRun>& runs, std::span<const GateValue> values,
-                                 Better better) {
-    std::map<std::string, Session> sessions;
+/// The logarithms of the values, with the runs' work if they are to be compared by it.
+Session valued(std::span<const GateRun> runs, std::span<const GateValue> values, Better better,
+               bool by_work) {
+    Session session;
     for (std::size_t i = 0; i < runs.size(); ++i)
         for (const double value : logarithms(values.subspan(i, 1), better))
+            session.emplace_back(value, by_work ? number_of_work(runs[i].result) : 0);
+    return session;
+}
+
+/// The values of the baseline by session.
+std::vector<Session> sessions_of(std::span<const GateRun> runs, std::span<const GateValue> values,
+                                 Better better, bool by_work) {
+    std::map<std::string, Session> sessions;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        for (const RunValue& value : valued(runs.subspan(i, 1), values.subspan(i, 1), better, by_work))
             sessions[session_of(runs[i].result)].push_back(value);
     std::vector<Session> found;
     found.reserve(sessions.size());
@@ -134,8 +148,13 @@ MetricFinding found_in_sets(const GateInput& input, const SideValues& values, st
         found.passes = worse == 0;
         return found;
     }
-    const auto before = sessions_of(input.baseline, values.baseline, quantity.better);
-    const auto after = logarithms(candidate, quantity.better);
+    const auto new_runs = std::span(input.candidate).first(candidate.size());
+    // Without a value of some run, the works of the others may not meet.
+    const bool by_work = std::ranges::all_of(values.baseline, has_logarithm) &&
+                         std::ranges::all_of(candidate, has_logarithm) &&
+                         repeats_requests(input.baseline, new_runs);
+    const auto before = sessions_of(input.baseline, values.baseline, quantity.better, by_work);
+    const auto after = valued(new_runs, candidate, quantity.better, by_work);
     const auto known = std::accumulate(before.begin(), before.end(), std::size_t{0},
                                        [](std::size_t n, const Session& of) { return n + of.size(); });
     if (known < 3 || after.size() < 3)

@@ -11,6 +11,7 @@
 #include "core/stable_sort.h"
 #include "core/text/number_text.h"
 #include "reports/analysis/gate/decision/decision.h"
+#include "reports/analysis/gate/decision/run_values.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {
@@ -20,13 +21,15 @@ struct Moment {
     std::string time;  ///< time in UTC, which can be sorted as text
     std::string session;
     double value = 0;
+    std::uint64_t work = 0;
 };
 
 std::vector<Moment> moments_in(const GateQuantity& quantity, std::span<const GateRun> runs) {
     std::vector<Moment> moments;
     for (const GateRun& run : runs)
         if (const auto value = value_of(quantity, run.result).value; value && *value > 0)
-            moments.push_back({run.result.provenance.started_at, session_of(run.result), *value});
+            moments.push_back({run.result.provenance.started_at, session_of(run.result), *value,
+                               number_of_work(run.result)});
     sort_stably(moments, {}, &Moment::time);
     return moments;
 }
@@ -34,7 +37,8 @@ std::vector<Moment> moments_in(const GateQuantity& quantity, std::span<const Gat
 /// The spread between sessions; nothing for fewer than 3 of them.
 std::optional<DaySpread> spread_between(std::span<const Moment> moments) {
     std::map<std::string, Session> sessions;
-    for (const Moment& moment : moments) sessions[moment.session].push_back(std::log(moment.value));
+    for (const Moment& moment : moments)
+        sessions[moment.session].emplace_back(std::log(moment.value), moment.work);
     std::vector<Session> values;
     for (auto& [name, session] : sessions) values.push_back(std::move(session));
     const auto variance = variance_between(values);

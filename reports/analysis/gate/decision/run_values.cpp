@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/units.h"
@@ -49,6 +50,29 @@ Failures right_of(std::span<const GateRun> runs) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> seed_of(const RunResult& run) {
+    return run.provenance.measured_by.empty() ? std::optional(run.workload.seed) : std::nullopt;
+}
+
+std::uint64_t number_of_work(const RunResult& run) {
+    const auto seed = seed_of(run);
+    return seed ? *seed + 1 : 0;
+}
+
+bool repeats_requests(std::span<const GateRun> baseline, std::span<const GateRun> candidate) {
+    constexpr std::ptrdiff_t kFewest = 3;
+    std::set<std::uint64_t> repeated;
+    for (const GateRun& run : candidate) {
+        const std::uint64_t work = number_of_work(run.result);
+        const auto is_equal = [work](const GateRun& of) { return number_of_work(of.result) == work; };
+        if (work == 0 || std::ranges::none_of(baseline, is_equal)) return false;
+        repeated.insert(work);
+    }
+    return std::ranges::count_if(baseline, [&](const GateRun& run) {
+               return repeated.contains(number_of_work(run.result));
+           }) >= kFewest;
+}
 
 SideValues side_values(const GateQuantity& quantity, const GateInput& input) {
     SideValues values;

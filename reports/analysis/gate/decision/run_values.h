@@ -1,5 +1,6 @@
 #pragma once
 // The values and counts of the runs that are compared, and the list of runs with them.
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,6 +16,16 @@ struct SideValues {
     std::vector<GateValue> candidate;
 };
 SideValues side_values(const GateQuantity& quantity, const GateInput& input);
+
+/// The seed of a run, which decides its requests within its workload. Nothing for runs of other programs.
+std::optional<std::uint64_t> seed_of(const RunResult& run);
+
+/// A number that runs of one workload share if they had the same requests, from their seed; 0 if unknown.
+std::uint64_t number_of_work(const RunResult& run);
+
+/// Whether each run of the candidate repeats the requests of runs of the baseline, at least 3 in all. These
+/// runs are then compared with each other.
+bool repeats_requests(std::span<const GateRun> baseline, std::span<const GateRun> candidate);
 
 /// The geometric mean of the values above 0; nothing if there is none.
 std::optional<double> typical_value(std::span<const GateValue> values);

@@ -30,9 +30,21 @@ TEST(GateHistory, holds_the_spread_between_days) {
     const DaySpread spread = history.day_spread.at("ttft_p50");
     EXPECT_EQ(spread.days, 5U);
     EXPECT_NEAR(spread.deviation, .079, .005);
-    EXPECT_EQ(history.day_spread.at("itl_p50").deviation, 0);
+    EXPECT_NEAR(history.day_spread.at("itl_p50").deviation, 0, 1e-12);
     EXPECT_THAT(history.trends, IsEmpty());
     EXPECT_TRUE(history_of(default_policy(), days_of({1, 2})).day_spread.empty()) << "too few days";
+}
+
+TEST(GateHistory, of_the_spread_between_days_leaves_out_the_effect_of_the_requests) {
+    std::vector<GateRun> runs = days_of({1, 1, 1.3, 1.3, 1, 1.3});
+    const std::vector<std::uint64_t> seeds{0, 0, 1, 1, 0, 1};
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        runs[i].result.workload.seed = seeds[i];
+        runs[i].result.provenance.started_at = fmt::format("2026-11-{:02}T09:{:02}:00Z", i / 2 + 1, i);
+    }
+    EXPECT_NEAR(history_of(default_policy(), runs).day_spread.at("ttft_p50").deviation, 0, 1e-9);
+    for (GateRun& run : runs) run.result.provenance.measured_by = "another program";
+    EXPECT_GT(history_of(default_policy(), runs).day_spread.at("ttft_p50").deviation, .05);
 }
 
 TEST(GateHistory, names_what_creeps_and_nothing_that_improves_or_jumps_about) {
@@ -103,7 +115,7 @@ TEST(StoredGate, takes_the_spread_between_days_from_the_baseline_itself) {
 
 TEST(StoredGate, ends_if_more_runs_of_the_candidate_would_not_decide) {
     GateInput input = two_days(1.04);
-    input.baseline = sample::gate_runs(3, {}, .1, 2, "b");
+    input.baseline = sample::gate_runs(3, {}, .2, 2, "b");
     input.candidate = sample::gate_runs(8, {}, .001, 3, "c");
     const GateReport report = decided(default_policy(), input);
     EXPECT_EQ(report.verdict, GateVerdict::inconclusive);
