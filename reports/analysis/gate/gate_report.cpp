@@ -47,11 +47,12 @@ std::uint64_t runs_of_candidate(const GateReport& report) {
 }
 
 bool more_runs_do_not_decide(const GateReport& report) {
+    constexpr std::uint64_t kUncertain = 2;  // the number of runs is estimated from few
     if (report.design != GateDesign::stored || report.pairs < kFewestForSpread || report.looks.empty())
         return false;
     return std::ranges::none_of(report.rows, [&](const GateRow& row) {
         return row.verdict == GateVerdict::inconclusive && row.pairs_to_decide &&
-               *row.pairs_to_decide <= report.looks.back().pairs;
+               *row.pairs_to_decide <= kUncertain * report.looks.back().pairs;
     });
 }
 

@@ -60,8 +60,9 @@ struct GateRow {
     /// The smallest true shift that would be found to exceed `limit` with a probability of about 80 %, with
     /// as much data as this. It is counted from 0, not from `limit`. Absent for shares and absolute limits.
     std::optional<double> detectable = {};
-    /// The pairs (or runs per side) that would decide, if shift and spread stay. Absent if decided, for
-    /// absolute limits, in the design within_runs, and if 1000 pairs do not suffice.
+    /// The pairs (or runs per side) that would decide, if shift and spread stay: a look, or a larger number
+    /// that the policy would have to allow. Absent if decided, for absolute limits, in the design
+    /// within_runs, and if 1000 pairs do not suffice.
     std::optional<std::uint64_t> pairs_to_decide = {};
 
     bool operator==(const GateRow&) const = default;
@@ -140,8 +141,8 @@ inline constexpr std::uint64_t kFewestForSpread = 6;
 /// Returns the number of measured runs of the candidate, also before the first look, when `pairs` is still 0.
 std::uint64_t runs_of_candidate(const GateReport& report);
 
-/// Returns whether the candidate was compared with a stored baseline and no further run of the candidate, up
-/// to the largest number, would decide a metric that is undecided: the baseline has too few runs for that.
+/// Returns whether the candidate was compared with a stored baseline and no undecided metric would be decided
+/// by further runs of the candidate, up to twice the largest number: the stored runs are too few for that.
 bool more_runs_do_not_decide(const GateReport& report);
 
 /// A GateRow::shift in percent of the baseline: 5 for a metric that is 5 % worse, so 5 % lower if higher is

@@ -575,12 +575,15 @@ std::string missing_text(const GateReport& report) {
             ? fmt::format(", or give {} a larger tolerance", without == 1 ? "this metric" : "these metrics")
             : "";
     const bool is_early = report.pairs < kFewestForSpread && report.pairs < allowed;
+    constexpr std::ptrdiff_t kKept = 20;  // by `baseline update`
+    const bool is_full = std::ranges::count(report.runs, false, &GateRunNote::of_candidate) >= kKept;
     text += stored && is_early
                 ? fmt::format("It is not known yet whether more runs of the candidate decide {}.", names)
             : stored ? fmt::format(
                            "More runs of the candidate do not decide {}: the stored runs are too "
-                           "few. Store more{} measure both sides in pairs{}.",
-                           names, may_be_tolerated ? "," : ", or", tolerance)
+                           "few. Store more{}{} measure both sides in pairs{}.",
+                           names, is_full ? " (`paretoken baseline update --keep`)" : "",
+                           may_be_tolerated ? "," : ", or", tolerance)
                      : fmt::format(
                            "The number of pairs that would decide is unknown or above 1000 for "
                            "{}: measure more or longer runs{}.",

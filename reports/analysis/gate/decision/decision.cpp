@@ -109,32 +109,69 @@ std::vector<JudgedMetric> judged_of(const GatePolicy& policy, const GateInput& i
     return judged;
 }
 
-/// The first number above `measured`, of pairs or runs, that decides; nothing if not even many more suffice.
+/// The data of a look, from which the number of pairs (or of runs of the candidate beside a stored baseline)
+/// follows that would decide a metric.
+struct Measured {
+    const GatePolicy& policy;
+    const GateInput& input;
+    std::uint64_t pairs = 0;
+    std::size_t metrics = 1;  ///< number of metrics that share the error of a fail
+};
+
+Errors errors_of(const Look& look, std::size_t metrics) {
+    return {.fail = look.alpha / static_cast<double>(metrics), .pass = look.beta};
+}
+
+/// The first number above those measured that decides: a look of this gate, or the largest number of a gate
+/// that is allowed more, which divides its errors among more looks. Nothing if not even many more suffice.
 template <class Decides>
-std::optional<std::uint64_t> first_that_decides(std::uint64_t measured, const Decides& decides) {
+std::optional<std::uint64_t> first_that_decides(const Measured& measured, const Decides& decides) {
     constexpr std::uint64_t kMost = 1000;
-    for (std::uint64_t n = measured + 1; n <= kMost; n += std::max<std::uint64_t>(1, n / 16))
-        if (decides(n)) return n;
+    const std::vector<Look>& looks = measured.input.looks;
+    const auto decides_at = [&](const Look& look) {
+        return look.pairs > measured.pairs && decides(look.pairs, errors_of(look, measured.metrics));
+    };
+    if (const auto look = std::ranges::find_if(looks, decides_at); look != looks.end()) return look->pairs;
+    const bool has_plan = looks == looks_of(measured.policy);
+    for (std::uint64_t n = looks.back().pairs + 1; n <= kMost; n += std::max<std::uint64_t>(1, n / 8)) {
+        const auto later = has_plan ? planned_looks(n, measured.policy.alpha, measured.policy.beta)
+                                    : one_look(measured.policy, n);
+        // The last look may be close to the one before, which then has most of the errors.
+        if (std::ranges::any_of(std::span(later).last(std::min<std::size_t>(2, later.size())), decides_at))
+            return n;
+    }
     return std::nullopt;
 }
 
-/// The number of runs of the candidate, above `runs`, that would decide beside the stored baseline, if the
-/// shift and the spread stay the same.
+/// The number of pairs that would decide, if the shift and the spread stay the same.
+std::optional<std::uint64_t> pairs_to_decide(const MetricFinding& found, const Measured& measured,
+                                             double limit) {
+    const auto pairs = static_cast<double>(measured.pairs);
+    return first_that_decides(measured, [&](std::uint64_t n, const Errors& errors) {
+        Shift then = *found.shift;
+        then.standard_error *= std::sqrt(pairs / static_cast<double>(n));
+        then.degrees_of_freedom += static_cast<double>(n) - pairs;
+        return p_above(then, limit) <= errors.fail || p_below(then, limit) <= errors.pass;
+    });
+}
+
+/// The number of runs of the candidate that would decide beside the stored baseline, if the shift and the
+/// spread stay the same.
 std::optional<std::uint64_t> runs_to_decide(const MetricFinding& found, const SessionSpread& between,
-                                            std::uint64_t runs, double limit, const Errors& errors) {
+                                            const Measured& measured, double limit) {
     if (!found.sets) return std::nullopt;
-    return first_that_decides(runs, [&](std::uint64_t n) {
+    return first_that_decides(measured, [&](std::uint64_t n, const Errors& errors) {
         const Shift shift = shift_of(*found.sets, between.measured, n);
         const Shift cautious = cautious_shift(*found.sets, between.measured, between.assumed, n);
         return p_above(cautious, limit) <= errors.fail || p_below(shift, limit) <= errors.pass;
     });
 }
 
-/// The number of pairs (or of runs of the candidate beside a stored baseline), above `pairs`, that would
-/// decide a share if both shares stay the same.
-std::optional<std::uint64_t> pairs_to_decide_share(const MetricFinding& found, const GateInput& input,
-                                                   std::uint64_t pairs, double tolerance,
-                                                   const Errors& errors) {
+/// The number that would decide a share if both shares stay the same.
+std::optional<std::uint64_t> pairs_to_decide_share(const MetricFinding& found, const Measured& measured,
+                                                   double tolerance) {
+    const GateInput& input = measured.input;
+    const std::uint64_t pairs = measured.pairs;
     if (!found.counts || input.design == GateDesign::within_runs || pairs == 0) return std::nullopt;
     const auto after_pairs = [&](const Failures& of, std::uint64_t n) {
         const double times = static_cast<double>(n) / static_cast<double>(pairs);
@@ -142,7 +179,7 @@ std::optional<std::uint64_t> pairs_to_decide_share(const MetricFinding& found, c
             .failed = static_cast<std::uint64_t>(std::lround(static_cast<double>(of.failed) * times)),
             .requests = static_cast<std::uint64_t>(std::lround(static_cast<double>(of.requests) * times))};
     };
-    return first_that_decides(pairs, [&](std::uint64_t n) {
+    return first_that_decides(measured, [&](std::uint64_t n, const Errors& errors) {
         const Failures after = after_pairs(found.counts->second, n);
         const Failures before =
             input.design == GateDesign::stored ? found.counts->first : after_pairs(found.counts->first, n);
@@ -153,9 +190,10 @@ std::optional<std::uint64_t> pairs_to_decide_share(const MetricFinding& found, c
 }
 
 /// Fills the row with the results of a look.
-void describe(JudgedMetric& judged, const GateInput& input, const MetricFinding& found, std::uint64_t pairs,
-              const Errors& errors) {
+void describe(JudgedMetric& judged, const MetricFinding& found, const Measured& measured) {
     GateRow& row = judged.row;
+    const GateInput& input = measured.input;
+    const std::uint64_t pairs = measured.pairs;
     row.p_fail = found.p_fail;
     row.reason = found.reason;
     if (is_share(judged.quantity.kind)) {
@@ -167,7 +205,7 @@ void describe(JudgedMetric& judged, const GateInput& input, const MetricFinding&
         if (judged.quantity.better == Better::higher) row.shift = -*row.shift;
         row.pairs_to_decide.reset();
         if (row.verdict == GateVerdict::inconclusive)
-            row.pairs_to_decide = pairs_to_decide_share(found, input, pairs, row.limit, errors);
+            row.pairs_to_decide = pairs_to_decide_share(found, measured, row.limit);
         return;
     }
     row.baseline = typical_value(baseline_part(input, judged.values.baseline, pairs));
@@ -181,18 +219,17 @@ void describe(JudgedMetric& judged, const GateInput& input, const MetricFinding&
     row.shift = found.shift->mean;
     row.ci95 = interval_of(*found.shift);
     if (found.at_most) row.at_most = std::min(row.at_most.value_or(kInfinity), *found.at_most);
-    row.detectable = detectable_shift(found.cautious.value_or(*found.shift), row.limit, errors);
+    row.detectable = detectable_shift(found.cautious.value_or(*found.shift), row.limit,
+                                      errors_of(input.looks.back(), measured.metrics));
     if (row.verdict != GateVerdict::inconclusive || input.design == GateDesign::within_runs) return;
-    if (input.design == GateDesign::stored) {
-        row.pairs_to_decide = runs_to_decide(found, judged.between, pairs, row.limit, errors);
-        return;
-    }
-    if (const auto enough = pairs_to_decide(*found.shift, pairs, row.limit, errors))
-        row.pairs_to_decide = std::max(*enough, pairs + 1);
+    row.pairs_to_decide = input.design == GateDesign::stored
+                              ? runs_to_decide(found, judged.between, measured, row.limit)
+                              : pairs_to_decide(found, measured, row.limit);
 }
 
 /// Takes a look. Returns whether every row is decided, or one failed.
-bool take(const Look& look, const GateInput& input, std::vector<JudgedMetric>& judged) {
+bool take(const GatePolicy& policy, const Look& look, const GateInput& input,
+          std::vector<JudgedMetric>& judged) {
     std::vector<MetricFinding> findings;
     std::vector<double> p_values;
     for (const JudgedMetric& one : judged) {
@@ -200,9 +237,7 @@ bool take(const Look& look, const GateInput& input, std::vector<JudgedMetric>& j
         p_values.push_back(findings.back().p_fail);
     }
     const std::vector<bool> rejected = rejected_by_holm(p_values, look.alpha);
-    // What could be detected, and the pairs that would decide, are those of the last look.
-    const Look& last = input.looks.back();
-    const Errors errors{.fail = last.alpha / static_cast<double>(judged.size()), .pass = last.beta};
+    const Measured measured{.policy = policy, .input = input, .pairs = look.pairs, .metrics = judged.size()};
     bool open = false;
     bool failed = false;
     for (std::size_t i = 0; i < judged.size(); ++i) {
@@ -218,7 +253,7 @@ bool take(const Look& look, const GateInput& input, std::vector<JudgedMetric>& j
             row.verdict = GateVerdict::inconclusive;
             row.decided_at = 0;
         }
-        describe(judged[i], input, findings[i], look.pairs, errors);
+        describe(judged[i], findings[i], measured);
         failed = failed || row.verdict == GateVerdict::fail;
         open = open || row.verdict == GateVerdict::inconclusive;
     }
@@ -327,10 +362,10 @@ GateReport decided(const GatePolicy& policy, const GateInput& input) {
     for (const Look& look : input.looks) {
         if (look.pairs > runs) break;
         report.pairs = look.pairs;
-        if (take(look, input, judged)) break;
+        if (take(policy, look, input, judged)) break;
     }
     if (report.pairs == 0 && runs > 0)
-        for (JudgedMetric& one : judged) describe(one, input, {}, runs, {});
+        for (JudgedMetric& one : judged) describe(one, {}, {.policy = policy, .input = input, .pairs = runs});
     for (JudgedMetric& one : judged) report.rows.push_back(std::move(one.row));
     report.runs = run_notes_of(input.baseline, input.candidate, report.rows);
     if (const std::string few = too_few_text(report); !few.empty())

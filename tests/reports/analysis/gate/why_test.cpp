@@ -226,6 +226,21 @@ TEST(GateHeadline, names_more_runs_only_if_the_gate_does_not_allow_them_already)
     report.pairs = 6;
     EXPECT_THAT(headline_of(report),
                 HasSubstr("More runs of the candidate do not decide itl_p50: the stored"));
+    EXPECT_THAT(headline_of(report), HasSubstr("Store more, measure both"));
+    report.runs.resize(20);
+    EXPECT_THAT(headline_of(report), HasSubstr("Store more (`paretoken baseline update --keep`), measure"));
+}
+
+TEST(GateReport, ends_early_only_if_no_number_of_runs_near_the_largest_one_would_decide) {
+    GateReport report{.rows = {row("itl_p50", kUndecided)},
+                      .design = GateDesign::stored,
+                      .pairs = 8,
+                      .looks = {{.pairs = 19, .alpha = 0, .beta = 0}}};
+    EXPECT_TRUE(more_runs_do_not_decide(report));
+    report.rows[0].pairs_to_decide = 36;
+    EXPECT_FALSE(more_runs_do_not_decide(report)) << "an estimate from 8 runs is not exact";
+    report.rows[0].pairs_to_decide = 40;
+    EXPECT_TRUE(more_runs_do_not_decide(report));
 }
 
 /// The headline of a report with these rows.
