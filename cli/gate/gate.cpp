@@ -187,17 +187,34 @@ void add_stored(const GateCommand& command, GatePlan& plan) {
     plan.stored_runs = experiments::runs_below(directories_of(command.baseline, command.store));
     plan.history = experiments::runs_below(directories_of(command.history, command.store));
     reports::require_comparable(plan.stored_runs, {}, plan.across);
+    if (const Provenance& from = plan.stored_runs.front().result.provenance; !from.measured_by.empty())
+        throw UsageError(
+            fmt::format("the baseline was measured by {}, and runs of different programs are not compared: "
+                        "give files of it for the candidate, too (--candidate FILE…)",
+                        from.program()));
 }
 
 /// Returns whether the candidate takes the option from a stored baseline if the user does not give it.
-bool is_of_work(const PlanField& field, const std::set<reports::Across>& across) {
+bool is_of_work(const PlanField& field) {
     for (const char* const own :
          {"url", "model", "seed", "salt", "shard", "shards", "rendezvous", "start_at"})
         if (field.name == own) return false;
     for (const char* const also : {"endpoint", "endpoint_type", "dataset_path", "text"})
         if (field.name == also) return true;
-    return field.kind == FieldKind::workload ||
-           (field.kind == FieldKind::load && !across.contains(reports::Across::load));
+    return field.kind == FieldKind::workload || field.kind == FieldKind::load;
+}
+
+/// Returns whether an option that is given takes the place of one of the stored run's: another option for the
+/// length of the run, or a rate instead of a closed loop.
+bool is_replaced(std::string_view name, const PlanTexts& given, const PlanEcho& stored) {
+    if (given.contains(name)) return true;
+    const bool gives_rate = given.contains("request_rate") || given.contains("arrivals");
+    if (name == "arrivals" || name == "request_rate") return gives_rate;
+    if (name == "num_prompts") return given.contains("duration") && !stored.contains("duration");
+    if (name == "duration") return given.contains("num_prompts") && !stored.contains("num_prompts");
+    const auto arrivals = stored.find("arrivals");
+    const bool closed = arrivals == stored.end() || arrivals->second == "at_once";
+    return (name == "concurrency" || name == "ramp_up") && gives_rate && closed;
 }
 
 /// Throws UsageError if a dataset of another kind than that of the stored run is given, whose lengths would
@@ -221,8 +238,8 @@ LoadPlan with_work_of(const RunResult& stored, const PlanTexts& given,
     PlanEcho taken;
     for (const auto& [name, value] : stored.plan) {
         const PlanField* const field = plan_field_named(name);
-        const bool is_given = given.contains(name) || (name == "arrivals" && given.contains("request_rate"));
-        if (field != nullptr && is_of_work(*field, across) && !is_given) taken.emplace(name, value);
+        if (field != nullptr && is_of_work(*field) && !is_replaced(name, given, stored.plan))
+            taken.emplace(name, value);
     }
     require_dataset(stored, given);
     PlanTexts texts = paretoken::texts_of(taken);
@@ -253,6 +270,7 @@ GatePlan plan_of_gate(const GateCommand& command) {
                   .across = across_of(command),
                   .checklist = command.checklist};
     if (!command.baseline.empty()) add_stored(command, plan);
+    if (!given.contains("seed")) plan.seeds = experiments::seeds_of(plan.stored_runs);
     if (!plan.stored_runs.empty())
         plan.asked = with_work_of(plan.stored_runs.front().result, given, plan.across, command.shown.quiet);
     if (!command.max_time.empty())
@@ -374,7 +392,7 @@ void add_own_options(CLI::App& sub, GateCommand& command) {
         "--baseline", command.baseline,
         "Runs of the baseline: directories, or the name of a stored baseline; with --candidate-url "
         "or --candidate-cmd, the candidate is measured as often as the verdict needs, with the options of "
-        "the baseline's first run for workload and load");
+        "the baseline's first run for workload and load, and the seeds of its runs in turn");
     sub.add_option("--candidate", command.candidate, "Runs of the candidate, three or more: directories");
     sub.add_option("--history", command.history,
                    "With --baseline: earlier baselines, as directories or names. Their variation between "

@@ -248,6 +248,12 @@ class Baselines(Case):
         self.assertIn("the baseline's options: --concurrency 4 ", done.stderr)
         plan = json.loads((self.directory / "measured" / "candidate" / "01" / "run.json").read_text())["plan"]
         self.assertEqual((plan["isl"], plan["osl"], plan["num_prompts"]), ("2048", "32", 40))
+        for words, kept, gone in ((("--num-prompts", 20), {"concurrency": 4, "num_prompts": 20}, "duration"),
+                                  (("--duration", "9s"), {"concurrency": 4, "duration": "9s"}, "num_prompts"),
+                                  (("--request-rate", 5), {"num_prompts": 40, "isl": "2048"}, "concurrency")):
+            config = json.loads(self.succeeds(paretoken(*measured, "--across", "load", *words, "--print-config")).stdout)
+            self.assertLessEqual(kept.items(), config.items())
+            self.assertNotIn(gone, config)
         self.fails_clearly(paretoken(*measured, "--isl", 16, "--concurrency", 1, *out, "--overwrite"), 2,
                            "--isl: 2048 and 16; --concurrency: 4 and 1 (--across load); the baseline was measured")
         self.fails_clearly(paretoken(*measured, "--dataset", "shared_prefix:groups=2", *out, "--overwrite"), 2,

@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 import unittest
 
-from harness import BINARY, Case, environment, paretoken
+from harness import BINARY, ROOT, Case, environment, paretoken
 
 SERVER = "sim:llama3-8b-h100-bf16"
 LOAD = "--virtual --isl 2048 --osl 32 --concurrency 4 --num-prompts 40"
@@ -110,6 +110,8 @@ class Words(Case):
         for words, told in (
                 (("--baseline", "main", "--candidate-url", SERVER), "--create-baseline"),
                 (("--baseline-url", SERVER, "--candidate", self.directory), "measure both"),
+                (("--baseline", ROOT / "tests/reports/files/interop/samples/vllm-bench/result.json", "--candidate-url", SERVER),
+                 "runs of different programs are not compared"),
                 (("--create-baseline", "--candidate-url", SERVER, "--baseline-url", SERVER), "--baseline NAME")):
             done = paretoken("gate", *words, "--store", self.directory / "store", "--out", self.directory / "out")
             self.fails_clearly(done, 2, told)

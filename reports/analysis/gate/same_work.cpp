@@ -149,12 +149,17 @@ std::optional<std::string> difference_of_work(const RunResult& first, const RunR
 
 std::optional<std::string> difference_of_servers(const Provenance& first, const Provenance& second,
                                                  const std::set<Across>& across) {
-    if (!across.contains(Across::model) && first.model != second.model)
-        return fmt::format("model: {} and {} (--across model)", shown(first.model), shown(second.model));
-    if (!across.contains(Across::hardware) && count_and_name(first) != count_and_name(second))
-        return fmt::format("hardware: {} and {} (--across hardware)", count_and_name(first),
-                           count_and_name(second));
-    return std::nullopt;
+    const bool model = !across.contains(Across::model) && first.model != second.model;
+    const bool hardware =
+        !across.contains(Across::hardware) && count_and_name(first) != count_and_name(second);
+    if (!model && !hardware) return std::nullopt;
+    std::string found;
+    if (model) found = fmt::format("model: {} and {}", shown(first.model), shown(second.model));
+    if (hardware)
+        found += fmt::format("{}hardware: {} and {}", model ? "; " : "", count_and_name(first),
+                             count_and_name(second));
+    return fmt::format("{} (--across {}{}{})", found, model ? "model" : "", model && hardware ? "," : "",
+                       hardware ? "hardware" : "");
 }
 
 std::optional<std::string> difference_of_host(const RunResult& first, const RunResult& second) {

@@ -27,8 +27,8 @@ std::optional<std::string> difference_of_plans(const PlanEcho& first, const Plan
 std::optional<std::string> difference_of_work(const RunResult& first, const RunResult& second,
                                               const std::set<Across>& across);
 
-/// Returns the difference between the models or the hardware of two servers, which is known before they are
-/// measured; nothing if there is none or `across` allows it.
+/// Returns the differences between the models and the hardware of two servers, which are known before they
+/// are measured; nothing if there are none or `across` allows them.
 std::optional<std::string> difference_of_servers(const Provenance& first, const Provenance& second,
                                                  const std::set<Across>& across);
 

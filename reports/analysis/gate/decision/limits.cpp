@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result/overload.h"
@@ -100,13 +101,18 @@ GateRow row_of_limit(const GateLimit& limit, const GateInput& input) {
         row.reason = fmt::format("{}, certified in {} of {} runs", value, passed, runs);
     } else {
         row.reason = fmt::format("{}, certified in {} of {} runs and missed in none", value, passed, runs);
+        // Runs of another length are not compared with the stored ones.
+        const std::string_view stored =
+            input.design == GateDesign::stored ? ": store a baseline of such runs (--create-baseline)" : "";
         if (const auto times = times_enough(quantity, limit, input.candidate))
             row.reason += fmt::format(
-                "; at most about {} requests in each run (--num-prompts) would decide it",
-                grouped(rounded_up(*times *
-                                   static_cast<double>(input.candidate.front().result.counts.requests))));
+                "; at most about {} requests in each run (--num-prompts) would decide it{}",
+                grouped(
+                    rounded_up(*times * static_cast<double>(input.candidate.front().result.counts.requests))),
+                stored);
         else
-            row.reason += "; longer runs (--num-prompts or --duration) would decide it";
+            row.reason +=
+                fmt::format("; longer runs (--num-prompts or --duration) would decide it{}", stored);
     }
     return row;
 }

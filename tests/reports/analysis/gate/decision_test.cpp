@@ -378,6 +378,62 @@ TEST(Gate, of_two_sets_says_that_drift_cannot_be_excluded_and_needs_three_runs_a
     EXPECT_THAT(few.headline, HasSubstr("needed: measure 1 more of the candidate."));
 }
 
+/// A stored baseline of the seeds 0 to 4, and a candidate that repeats them. The work of a seed changes every
+/// figure by a factor, which the seeds from 50 on do not have in common with others.
+GateInput stored_input(std::size_t runs, std::uint64_t first_seed, double worse) {
+    const auto run_of = [](std::uint64_t seed, double factor, std::uint64_t draw) {
+        Random of_work(derived_seed(seed, "work"));
+        Random of_run(derived_seed(draw, "run"));
+        const double work = std::exp(.1 * of_work.normal());
+        sample::Factors factors;
+        for (const std::string metric : {"ttft", "itl", "tpot", "e2e", "stall"})
+            factors[metric] = work * factor * std::exp(.004 * of_run.normal());
+        factors["output_tokens_per_s"] = std::exp(.002 * of_run.normal()) / work / factor;
+        GateRun run = gate_run(factors);
+        run.result.workload.seed = seed;
+        return run;
+    };
+    GateInput input{.baseline = {}, .candidate = {}, .design = GateDesign::stored, .looks = {}};
+    for (std::uint64_t i = 0; i < 5; ++i) input.baseline.push_back(run_of(i, 1, i));
+    for (std::uint64_t i = 0; i < runs; ++i)
+        input.candidate.push_back(run_of(first_seed + i % 5, worse, 100 + i));
+    input.looks = looks_of(default_policy());
+    return input;
+}
+
+TEST(Gate, beside_a_stored_baseline_compares_runs_with_the_same_requests) {
+    const GateReport equal = report_of(stored_input(16, 0, 1));
+    EXPECT_EQ(equal.verdict, GateVerdict::pass) << equal.headline;
+    EXPECT_LT(equal.pairs, 16U);
+    EXPECT_THAT(equal.notes, Contains(HasSubstr("Runs with the same requests (seeds) are compared")));
+    const GateReport slower = report_of(stored_input(16, 0, 1.08));
+    EXPECT_EQ(slower.verdict, GateVerdict::fail) << slower.headline;
+    EXPECT_NEAR(*row(slower, "ttft_p50").shift, std::log(1.08), .01);
+    const GateReport others = report_of(stored_input(16, 50, 1));
+    EXPECT_EQ(others.verdict, GateVerdict::inconclusive) << "other requests, which differ by 10 %";
+    EXPECT_THAT(others.notes, Contains(HasSubstr("The requests differ (other seeds)")));
+}
+
+TEST(Gate, names_a_number_of_runs_that_decides_when_it_is_allowed) {
+    GatePolicy policy = default_policy();
+    policy.metrics = {{.name = "ttft_p50", .tolerance = .05}};
+    policy.max_pairs = 6;
+    GateInput input{.baseline = gate_runs(20, {}, .05, 1, "b"),
+                    .candidate = gate_runs(6, {{"ttft", 1.03}}, .05, 2, "c"),
+                    .design = GateDesign::stored,
+                    .looks = looks_of(policy)};
+    const GateRow open = row(report_of(input, policy), "ttft_p50");
+    ASSERT_EQ(open.verdict, GateVerdict::inconclusive);
+    ASSERT_TRUE(open.pairs_to_decide);
+    EXPECT_GT(*open.pairs_to_decide, 6U);
+    policy.max_pairs = *open.pairs_to_decide;
+    // More runs with the same mean and spread.
+    while (input.candidate.size() < policy.max_pairs)
+        input.candidate.push_back(input.candidate[input.candidate.size() % 6]);
+    input.looks = looks_of(policy);
+    EXPECT_EQ(row(report_of(input, policy), "ttft_p50").verdict, GateVerdict::pass);
+}
+
 TEST(Gate, says_if_the_prefix_caches_of_its_sides_were_not_equally_warm) {
     GateInput input = pairs_of(6, {});
     const auto cached = [](std::vector<GateRun>& runs, double share) {
@@ -395,6 +451,16 @@ TEST(Gate, says_if_the_prefix_caches_of_its_sides_were_not_equally_warm) {
     EXPECT_THAT(report_of(input).notes,
                 Contains(AllOf(HasSubstr("5 of 6 runs (9 % of the tokens cached) of the baseline"),
                                HasSubstr("6 of 6 runs (91 % of the tokens cached) of the candidate"))));
+}
+
+TEST(Gate, says_where_the_warnings_of_its_runs_are) {
+    GateInput input = pairs_of(3, {});
+    input.candidate.front().result.validity.verdict = Verdict::warn;
+    EXPECT_THAT(report_of(input).notes, Contains("1 of 6 runs carry warnings, which their run.json names."));
+    for (GateRun& run : input.candidate) run.result.provenance.measured_by = "vllm bench serve";
+    EXPECT_THAT(report_of(input).notes,
+                Contains("1 of 6 runs carry warnings, which `paretoken report` names."))
+        << "files of another program have no run.json";
 }
 
 TEST(Gate, within_runs_uses_their_own_intervals_and_says_what_they_do_not_hold) {
@@ -417,6 +483,10 @@ TEST(Gate, needs_longer_runs_and_not_more_pairs_where_only_a_limit_is_undecided)
     EXPECT_TRUE(metrics_are_decided(report));
     EXPECT_THAT(report.headline, HasSubstr("would decide it. Each run must certify the limit"));
     EXPECT_THAT(report.headline, HasSubstr("320 ms, certified in 0 of "));
+    GateInput stored = pairs_of(16, {}, 0);
+    stored.design = GateDesign::stored;
+    EXPECT_THAT(report_of(stored, policy).headline,
+                HasSubstr("would decide it: store a baseline of such runs (--create-baseline)."));
     EXPECT_FALSE(metrics_are_decided(report_of(pairs_of(3, {}, .3), policy)));
 }
 
@@ -496,6 +566,9 @@ TEST(SameWork, is_refused_with_the_part_that_differs) {
     second.result.provenance.hardware_count = 2;
     EXPECT_THAT(refused(), HasSubstr("2 x h100-sxm"));
     EXPECT_EQ(refused({Across::hardware}), "");
+    second.result.provenance.model = "qwen";
+    EXPECT_THAT(refused(), HasSubstr("model: llama and qwen; hardware: h100-sxm and 2 x h100-sxm (--across "
+                                     "model,hardware)"));
 }
 
 TEST(SameWork, on_the_simulator_is_not_changed_by_what_is_compared) {
