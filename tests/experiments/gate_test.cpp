@@ -230,18 +230,20 @@ TEST_F(StoredGate, repeats_the_requests_of_the_stored_runs_on_another_server) {
     PlanTexts texts = load();
     texts["isl"] = {"lognormal:mean=1024;cv=1"};
     texts["osl"] = {"lognormal:mean=32;cv=1"};
+    texts["num_prompts"] = {"200"};
     GatePlan asked = plan(kServer, texts);
     asked.baseline = {.url = {}, .command = {}, .stored = "main"};
-    asked.stored_runs = runs_below(runs("stored", 4, kServer, texts));
+    asked.stored_runs = runs_below(runs("stored", 5, kServer, texts));
     asked.seeds = seeds_of(asked.stored_runs);
-    EXPECT_EQ(asked.seeds, (std::vector<std::uint64_t>{0, 1, 2, 3}));
+    EXPECT_EQ(asked.seeds, (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
     const auto equal = gated(asked, "equal");
-    EXPECT_EQ(equal.verdict, GateVerdict::pass) << equal.headline;
+    for (const auto* const metric : {"output_tokens_per_s", "ttft_p50", "itl_p50", "e2e_p50"})
+        EXPECT_EQ(row(equal, metric).verdict, GateVerdict::pass) << equal.headline;
     asked.candidate.url = "sim:llama3-8b-h100-bf16?weight_bytes_per_s=2.03e12";
     EXPECT_EQ(gated(asked, "slow").verdict, GateVerdict::fail);
-    const LoadPlan fifth = asked_of(asked, asked.candidate, kServer, 4);
-    EXPECT_EQ(fifth.seed, 0U);
-    EXPECT_NE(fifth.server_number, asked_of(asked, asked.candidate, kServer, 0).server_number)
+    const LoadPlan sixth = asked_of(asked, asked.candidate, kServer, 5);
+    EXPECT_EQ(sixth.seed, 0U);
+    EXPECT_NE(sixth.server_number, asked_of(asked, asked.candidate, kServer, 0).server_number)
         << "the same requests again, and not the same noise";
     asked.stored_runs.front().result.provenance.measured_by = "vllm bench";
     EXPECT_TRUE(seeds_of(asked.stored_runs).empty());
