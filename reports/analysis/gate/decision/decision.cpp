@@ -116,6 +116,7 @@ struct Measured {
     const GateInput& input;
     std::uint64_t pairs = 0;
     std::size_t metrics = 1;  ///< number of metrics that share the error of a fail
+    Look look = {};
 };
 
 Errors errors_of(const Look& look, std::size_t metrics) {
@@ -220,7 +221,7 @@ void describe(JudgedMetric& judged, const MetricFinding& found, const Measured& 
     row.ci95 = interval_of(*found.shift);
     if (found.at_most) row.at_most = std::min(row.at_most.value_or(kInfinity), *found.at_most);
     row.detectable = detectable_shift(found.cautious.value_or(*found.shift), row.limit,
-                                      errors_of(input.looks.back(), measured.metrics));
+                                      errors_of(measured.look, measured.metrics));
     if (row.verdict != GateVerdict::inconclusive || input.design == GateDesign::within_runs) return;
     row.pairs_to_decide = input.design == GateDesign::stored
                               ? runs_to_decide(found, judged.between, measured, row.limit)
@@ -237,7 +238,8 @@ bool take(const GatePolicy& policy, const Look& look, const GateInput& input,
         p_values.push_back(findings.back().p_fail);
     }
     const std::vector<bool> rejected = rejected_by_holm(p_values, look.alpha);
-    const Measured measured{.policy = policy, .input = input, .pairs = look.pairs, .metrics = judged.size()};
+    const Measured measured{
+        .policy = policy, .input = input, .pairs = look.pairs, .metrics = judged.size(), .look = look};
     bool open = false;
     bool failed = false;
     for (std::size_t i = 0; i < judged.size(); ++i) {
