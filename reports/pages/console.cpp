@@ -447,6 +447,15 @@ std::string sweep_legend(std::span<const SweepPoint> points) {
     return text;
 }
 
+/// The label of a load without its end if it is long, but with how many times as long and which run it is.
+std::string short_label(const SweepPoint& point) {
+    constexpr std::size_t kLongest = 12;
+    const std::size_t times = std::min(point.load_label.find(" ×"), point.load_label.size());
+    return printable(point.load_label.substr(0, times), kLongest) +
+           printable(point.load_label.substr(times)) +
+           (point.repeat > 1 ? fmt::format(" #{}", point.repeat) : "");
+}
+
 /// The line on the load with the most good requests per second; empty without limits of good requests.
 std::string best_goodput(std::span<const SweepPoint> points) {
     const SweepPoint* best = nullptr;
@@ -474,8 +483,7 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
     std::string notes;
     const std::optional<double> knee = knee_of(points);
     for (const SweepPoint& point : points) {
-        const std::string repeat = point.repeat > 1 ? fmt::format(" #{}", point.repeat) : "";
-        const std::string label = printable(point.load_label, 12) + repeat;
+        const std::string label = short_label(point);
         std::string state = point.verdict ? std::string(paretoken::name_of(*point.verdict))
                                           : std::string(name_of(point.state));
         if (point.slo)

@@ -185,6 +185,9 @@ TEST(SweepTable, WithLimitsFailuresAndAKneeStillFitsEightyColumns) {
     expect_at_most_80_columns(text);
     for (const char* expected : {"within, knee", "too few", "missed", "12 of 600 requests failed"})
         EXPECT_THAT(text, HasSubstr(expected));
+    points.back().load_label = "45.2548 req/s ×8";
+    points.back().repeat = 2;
+    EXPECT_THAT(sweep_table(points), HasSubstr("45.2548 req… ×8 #2"));
 }
 
 TEST(SweepTable, NamesTheLoadWithTheMostGoodRequests) {
