@@ -68,15 +68,14 @@ std::optional<double> value_in(const ServerScrape& scrape, const std::string& ke
     return found->second;
 }
 
-/// Adds the mean and the largest reading, if there are enough. The first and the last reading do not count,
-/// because they are taken before and after the load.
+/// Adds the mean and the largest reading, if there are enough.
 void add_gauge(std::span<const ServerScrape> scrapes, TimeSpan span, const std::string& key,
                std::map<std::string, double>& figures) {
     double sum = 0;
     double most = 0;
     constexpr std::size_t kFewest = 2;
     std::size_t count = 0;
-    for (const ServerScrape& scrape : scrapes.subspan(1, scrapes.size() - 2)) {
+    for (const ServerScrape& scrape : scrapes) {
         const auto value = value_in(scrape, key);
         if (!value || !std::isfinite(*value) || !span.contains(scrape.at)) continue;
         sum += *value;
@@ -477,6 +476,23 @@ std::map<std::string, double> figures_over(std::span<const ServerScrape> scrapes
     return figures;
 }
 
+namespace {
+
+/// Returns the figures of the whole run. The first and the last reading are taken before and after the load,
+/// so that they do not tell how many requests it had on the server.
+std::map<std::string, double> figures_of_run(std::span<const ServerScrape> scrapes) {
+    auto figures = figures_over(scrapes, {scrapes.front().at, scrapes.back().at + Duration(1)});
+    const auto inner = figures_over(scrapes, {scrapes.front().at + Duration(1), scrapes.back().at});
+    for (const char* const key :
+         {"running", "running_max", "waiting", "waiting_max", "kv_usage", "kv_usage_max"}) {
+        figures.erase(key);
+        if (const auto found = inner.find(key); found != inner.end()) figures.insert(*found);
+    }
+    return figures;
+}
+
+}  // namespace
+
 std::optional<ServerFigures> server_figures(const ServerScrapes& scraped, TimeSpan window) {
     const std::vector<ServerScrape>& scrapes = scraped.scrapes;
     if (scrapes.empty() && scraped.failed == 0) return std::nullopt;
@@ -492,7 +508,7 @@ std::optional<ServerFigures> server_figures(const ServerScrapes& scraped, TimeSp
         server.engines = std::max<std::uint64_t>(server.engines.value_or(0), engines.size());
     server.accepted_per_position = accepted_per_position(scrapes, window);
     server.window = figures_over(scrapes, window);
-    server.whole_run = figures_over(scrapes, {scrapes.front().at, scrapes.back().at + Duration(1)});
+    server.whole_run = figures_of_run(scrapes);
     server.impossible = faults_of_counters(scrapes, server.whole_run);
     if (falls_of(scrapes).restarts == 1)
         server.note = fmt::format("{}, so that what they counted since the reading before is lost{}{}",
