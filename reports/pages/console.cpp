@@ -451,9 +451,10 @@ std::string sweep_legend(std::span<const SweepPoint> points) {
 std::string short_label(const SweepPoint& point) {
     constexpr std::size_t kLongest = 12;
     const std::size_t times = std::min(point.load_label.find(" ×"), point.load_label.size());
-    return printable(point.load_label.substr(0, times), kLongest) +
-           printable(point.load_label.substr(times)) +
-           (point.repeat > 1 ? fmt::format(" #{}", point.repeat) : "");
+    std::string label = printable(point.load_label.substr(0, times), kLongest);
+    if (times < point.load_label.size()) label += " " + printable(point.load_label.substr(times + 1));
+    if (point.repeat > 1) label += fmt::format(" #{}", point.repeat);
+    return label;
 }
 
 /// The line on the load with the most good requests per second; empty without limits of good requests.
