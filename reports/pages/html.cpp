@@ -732,19 +732,22 @@ std::string page_of(const ReportModel& model, std::string_view state) {
                   (has_many ? frontier_section(model) + before_answers + answers_section(model)
                             : before_answers + answers_section(model) + frontier_section(model)) +
                   after_front + load_section() + after_load + numbers_section(model) + trust_section(model);
+    constexpr std::size_t kLongTitle = 50;
     const std::string data = chart_json(model, sections);
-    return filled_in(asset("report.html"), {{"policy", policy},
-                                            {"served", served},
-                                            {"title", title},
-                                            {"version", version},
-                                            {"generated_at", generated_at},
-                                            {"definitions", definitions},
-                                            {"meta", meta},
-                                            {"css", css},
-                                            {"body", body},
-                                            {"data", data},
-                                            {"chart_js", chart_js},
-                                            {"report_js", report_js}});
+    return filled_in(asset("report.html"),
+                     {{"policy", policy},
+                      {"served", served},
+                      {"title", title},
+                      {"title_class", title.size() > kLongTitle ? " class=\"long\"" : ""},
+                      {"version", version},
+                      {"generated_at", generated_at},
+                      {"definitions", definitions},
+                      {"meta", meta},
+                      {"css", css},
+                      {"body", body},
+                      {"data", data},
+                      {"chart_js", chart_js},
+                      {"report_js", report_js}});
 }
 
 }  // namespace

@@ -117,11 +117,8 @@ std::string answer_title(const ReportModel& model) {
     }
     const std::vector<Choice>& ranked = model.choice.ranked;
     if (model.configurations.size() > 1 && !ranked.empty() && ranked.front().usd_per_m_output)
-        return fmt::format("${} per million output tokens with {}, the cheapest of {} configurations{}",
-                           dollars(*ranked.front().usd_per_m_output),
-                           model.configurations[ranked.front().configuration].title,
-                           model.configurations.size(),
-                           model.choice.slos.empty() ? "" : " within your limits");
+        return fmt::format("${} per million output tokens: {}", dollars(*ranked.front().usd_per_m_output),
+                           model.configurations[ranked.front().configuration].title);
     const ReportPoint* const point =
         model.configurations.size() == 1 ? answer_point(model.configurations.front()) : nullptr;
     if (point == nullptr || !point->cost) return "Cost and performance";
