@@ -56,8 +56,8 @@ bool candidate_is_first(std::uint64_t pair);
 /// does not have a known one.
 std::vector<std::uint64_t> seeds_of(const std::vector<reports::GateRun>& stored_runs);
 
-/// Returns a LoadPlan::server_number that servers of stored runs, at least one, hardly have. It is the same for
-/// the same runs in virtual time.
+/// Returns a LoadPlan::server_number that servers of stored runs, at least one, hardly have. It is the same
+/// for the same runs in virtual time.
 std::uint64_t number_of_server(const std::vector<reports::GateRun>& stored_runs);
 
 /// Returns the plan of a run of pair `pair`, counted from 0, at `url`. The seed depends on the pair only;
