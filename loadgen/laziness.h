@@ -27,7 +27,7 @@ inline constexpr Duration kLongestNap = std::chrono::microseconds(500);
 /// 40 µs, too short for a call to the kernel, serves fewer than kFewestReads, or if busy is above kBusy.
 Duration nap_for(double reads_per_s, double finished_per_s, double streams, double busy);
 
-/// The fewest sockets that a round may serve: a start waits for these at most, a twentieth of a millisecond.
+/// The fewest sockets that a round may serve: a start waits for these at most, for about 80 µs.
 inline constexpr int kFewestPerRound = 8;
 
 /// Returns how many sockets a round may serve, at most `most`, so that it ends before the next start, which

@@ -43,8 +43,8 @@ class RequestTable {
 
     /// Writes a row into `record`, whose memory is reused; id and answer become empty, events stay.
     void unpack(std::size_t row, RequestRecord& record) const;
-    /// The same; the row must not be read again, nor the table copied. Memory of rows that were all taken is
-    /// freed.
+    /// The same; the row must not be read again, nor the table copied. The size stays, and the memory of rows
+    /// next to each other that were all taken is freed.
     void take(std::size_t row, RequestRecord& record);
 
     RequestKey key(std::size_t row) const;

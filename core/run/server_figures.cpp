@@ -482,11 +482,11 @@ namespace {
 /// so that they do not tell how many requests it had on the server.
 std::map<std::string, double> figures_of_run(std::span<const ServerScrape> scrapes) {
     auto figures = figures_over(scrapes, {scrapes.front().at, scrapes.back().at + Duration(1)});
-    const auto inner = figures_over(scrapes, {scrapes.front().at + Duration(1), scrapes.back().at});
-    for (const char* const key :
-         {"running", "running_max", "waiting", "waiting_max", "kv_usage", "kv_usage_max"}) {
+    const TimeSpan inner{scrapes.front().at + Duration(1), scrapes.back().at};
+    for (const std::string key : {"running", "waiting", "kv_usage"}) {
         figures.erase(key);
-        if (const auto found = inner.find(key); found != inner.end()) figures.insert(*found);
+        figures.erase(key + "_max");
+        add_gauge(scrapes, inner, key, figures);
     }
     return figures;
 }

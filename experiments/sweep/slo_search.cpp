@@ -214,12 +214,11 @@ std::vector<Continuation> continuations_of(const SloSearchPlan& plan, const repo
     constexpr std::uint64_t kMoreRuns = 8;
     constexpr double kNarrower = 4;  // divides the allowed gap between the loads
     constexpr double kHigher = 8;    // times the highest load
+    if (plan.ladder && !plan.max_time) return {};
     Continuation same{plan, words_to_continue(so_far.invocation, so_far.directory)};
     same.plan.spent_before = {};
-    const bool runs_are_limited = !plan.ladder && plan.max_runs < kNoLimitOnRuns;
-    const Continuation more = runs_are_limited ? same.with_runs(search.runs + kMoreRuns) : same;
-    if (plan.ladder && !plan.max_time) return {};
-    if (plan.ladder) return with_times(more, 2 * *plan.max_time);
+    if (plan.ladder) return with_times(same, 2 * *plan.max_time);
+    const Continuation more = plan.max_runs < kNoLimitOnRuns ? same.with_runs(search.runs + kMoreRuns) : same;
     const Continuation base = plan.max_time ? more.with_time(2 * *plan.max_time) : more;
     std::vector<Continuation> all;
     if (!is_finished(plan, search))

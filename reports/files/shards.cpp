@@ -305,11 +305,9 @@ std::string without_option(std::string_view command, std::string_view option) {
     return kept;
 }
 
-/// Returns what all shards recorded, with what is known of each, and names those that did not end. The shards
-/// have no requests afterwards.
+/// Returns what all shards recorded, with what is known of each, and names those that did not end. Takes the
+/// requests out of the shards.
 Recorded joined_records(ReadShards& shards, std::span<const PlacedRow> order) {
-    std::vector<bool> nothing;
-    for (const RecordedPart& part : shards.parts) nothing.push_back(recorded_nothing(part.recorded));
     Recorded joined = union_of(shards.parts, order);
     joined.shards = shards.results;
     for (const char* const option : {"shard", "out"}) {
@@ -320,9 +318,10 @@ Recorded joined_records(ReadShards& shards, std::span<const PlacedRow> order) {
     for (std::size_t i = 0; i < shards.parts.size(); ++i) {
         const Recorded& own = shards.parts[i].recorded;
         if (own.ended) continue;
-        joined.lost += fmt::format("{}shard {} of {} on {} was killed{}", joined.lost.empty() ? "" : "; ",
-                                   own.begun.shard->number, own.begun.shard->count, shards.results[i].host,
-                                   nothing[i] ? " before one of its requests had reached the disk"
+        joined.lost +=
+            fmt::format("{}shard {} of {} on {} was killed{}", joined.lost.empty() ? "" : "; ",
+                        own.begun.shard->number, own.begun.shard->count, shards.results[i].host,
+                        recorded_nothing(own) ? " before one of its requests had reached the disk"
                                               : ": its requests that had not reached the disk are missing");
     }
     // The joined files are complete; `lost` says what is missing.

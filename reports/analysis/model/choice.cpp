@@ -119,9 +119,8 @@ Again run_again(const RunResult& result, const Configuration& configuration, con
                 "that the limits are met.";
         else if (*times * result.window.run_s > kLongestOfferedS)
             again.note += fmt::format(
-                " It is as long as the run was, which is too short to show that the limits are met. A run "
-                "that "
-                "may show it would take about {}.",
+                " It is as long as the run was, which is too short to show that the limits are met. A "
+                "run that may show it would take about {}.",
                 span_text(*times * result.window.run_s));
         else if (*times > 1)
             again.note +=

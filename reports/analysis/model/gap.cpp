@@ -475,9 +475,8 @@ std::string what_would_explain(const Gap& gap, bool reads_metrics) {
         measurements.emplace_back(
             reads_metrics
                 ? "a longer run, in which enough readings of the server's metrics count the running requests"
-                : "the server's metrics (llama.cpp needs `--metrics`; `--scrape URL` names them), which "
-                  "count "
-                  "the running requests");
+                : "the server's metrics (llama.cpp needs `--metrics`; `--scrape URL` names them), "
+                  "which count the running requests");
     measurements.emplace_back("a profile of the server's own code");
     return fmt::format("{}", fmt::join(measurements, "; "));
 }

@@ -215,9 +215,8 @@ void require_options(const DeploymentPlan& plan, const PlannedCell& cell, cards:
                                      cards::name_of(engine), cell.kv));
     if (!plan.draft_model.empty() && (engine == trtllm || engine == vllm))
         throw UsageError(
-            fmt::format("--emit: the version of {} whose options are printed drafts no tokens with a model "
-                        "of their own on "
-                        "its command line; leave --draft-model out",
+            fmt::format("--emit: the version of {} whose options are printed drafts no tokens with a "
+                        "model of their own on its command line; leave --draft-model out",
                         cards::name_of(engine)));
     if (cell.host_cache && engine == trtllm) refuse("--kv-offload");
     if (on.lora.count > 0 && (engine == trtllm || engine == llamacpp)) refuse("--lora");

@@ -190,9 +190,8 @@ namespace {
 
 std::string text_of(const PlannedHostCache& cache, const PlannedLengths& lengths) {
     std::string text = fmt::format(
-        "{} GiB of the host's memory hold {} tokens; at {} GB/s, the cache of a prompt of {} tokens comes "
-        "back "
-        "in {} ms",
+        "{} GiB of the host's memory hold {} tokens; at {} GB/s, the cache of a prompt of {} tokens "
+        "comes back in {} ms",
         gib(cache.bytes), whole_number(cache.tokens), significant(cache.bytes_per_s / kGigabyte),
         whole_number(lengths.input_mean), significant(cache.load_s * kMilliseconds));
     if (cache.compute_s)
@@ -215,15 +214,20 @@ std::string text_of(const PlannedHostLayers& layers) {
 }  // namespace
 
 Facts input_facts(const DeploymentPlan& plan) {
-    constexpr std::array<std::pair<const char*, const char*>, 4> kNames{
-        {{"hit", "Cached"}, {"acceptance", "Acceptance"}, {"drafts", "Drafts"}, {"chunk", "Chunk"}}};
-    constexpr std::array<const char*, 4> kMeanings{"of the prompts' tokens", "of the drafted tokens",
-                                                   "tokens per step and request", "tokens in a step"};
+    struct Input {
+        const char* key;
+        const char* name;
+        const char* meaning;
+    };
+    constexpr std::array<Input, 4> kInputs{{{"hit", "Cached", "of the prompts' tokens"},
+                                            {"acceptance", "Acceptance", "of the drafted tokens"},
+                                            {"drafts", "Drafts", "tokens per step and request"},
+                                            {"chunk", "Chunk", "tokens in a step"}}};
     Facts facts;
-    for (std::size_t i = 0; i < kNames.size(); ++i)
-        if (const auto input = plan.inputs.find(kNames[i].first); input != plan.inputs.end())
-            facts.items.emplace_back(kNames[i].second, fmt::format("{:g} {} ({})", input->second.value,
-                                                                   kMeanings[i], input->second.source));
+    for (const Input& known : kInputs)
+        if (const auto input = plan.inputs.find(known.key); input != plan.inputs.end())
+            facts.items.emplace_back(known.name, fmt::format("{:g} {} ({})", input->second.value,
+                                                             known.meaning, input->second.source));
     return facts;
 }
 

@@ -114,9 +114,8 @@ std::vector<JudgedMetric> judged_of(const GatePolicy& policy, const GateInput& i
 struct Measured {
     const GatePolicy& policy;
     const GateInput& input;
-    std::uint64_t pairs = 0;
+    Look look;
     std::size_t metrics = 1;  ///< number of metrics that share the error of a fail
-    Look look = {};
 };
 
 Errors errors_of(const Look& look, std::size_t metrics) {
@@ -130,7 +129,7 @@ std::optional<std::uint64_t> first_that_decides(const Measured& measured, const 
     constexpr std::uint64_t kMost = 1000;
     const std::vector<Look>& looks = measured.input.looks;
     const auto decides_at = [&](const Look& look) {
-        return look.pairs > measured.pairs && decides(look.pairs, errors_of(look, measured.metrics));
+        return look.pairs > measured.look.pairs && decides(look.pairs, errors_of(look, measured.metrics));
     };
     if (const auto look = std::ranges::find_if(looks, decides_at); look != looks.end()) return look->pairs;
     const bool has_plan = looks == looks_of(measured.policy);
@@ -147,7 +146,7 @@ std::optional<std::uint64_t> first_that_decides(const Measured& measured, const 
 /// The number of pairs that would decide, if the shift and the spread stay the same.
 std::optional<std::uint64_t> pairs_to_decide(const MetricFinding& found, const Measured& measured,
                                              double limit) {
-    const auto pairs = static_cast<double>(measured.pairs);
+    const auto pairs = static_cast<double>(measured.look.pairs);
     return first_that_decides(measured, [&](std::uint64_t n, const Errors& errors) {
         Shift then = *found.shift;
         then.standard_error *= std::sqrt(pairs / static_cast<double>(n));
@@ -172,7 +171,7 @@ std::optional<std::uint64_t> runs_to_decide(const MetricFinding& found, const Se
 std::optional<std::uint64_t> pairs_to_decide_share(const MetricFinding& found, const Measured& measured,
                                                    double tolerance) {
     const GateInput& input = measured.input;
-    const std::uint64_t pairs = measured.pairs;
+    const std::uint64_t pairs = measured.look.pairs;
     if (!found.counts || input.design == GateDesign::within_runs || pairs == 0) return std::nullopt;
     const auto after_pairs = [&](const Failures& of, std::uint64_t n) {
         const double times = static_cast<double>(n) / static_cast<double>(pairs);
@@ -194,7 +193,7 @@ std::optional<std::uint64_t> pairs_to_decide_share(const MetricFinding& found, c
 void describe(JudgedMetric& judged, const MetricFinding& found, const Measured& measured) {
     GateRow& row = judged.row;
     const GateInput& input = measured.input;
-    const std::uint64_t pairs = measured.pairs;
+    const std::uint64_t pairs = measured.look.pairs;
     row.p_fail = found.p_fail;
     row.reason = found.reason;
     if (is_share(judged.quantity.kind)) {
@@ -238,8 +237,7 @@ bool take(const GatePolicy& policy, const Look& look, const GateInput& input,
         p_values.push_back(findings.back().p_fail);
     }
     const std::vector<bool> rejected = rejected_by_holm(p_values, look.alpha);
-    const Measured measured{
-        .policy = policy, .input = input, .pairs = look.pairs, .metrics = judged.size(), .look = look};
+    const Measured measured{.policy = policy, .input = input, .look = look, .metrics = judged.size()};
     bool open = false;
     bool failed = false;
     for (std::size_t i = 0; i < judged.size(); ++i) {
@@ -367,7 +365,8 @@ GateReport decided(const GatePolicy& policy, const GateInput& input) {
         if (take(policy, look, input, judged)) break;
     }
     if (report.pairs == 0 && runs > 0)
-        for (JudgedMetric& one : judged) describe(one, {}, {.policy = policy, .input = input, .pairs = runs});
+        for (JudgedMetric& one : judged)
+            describe(one, {}, {.policy = policy, .input = input, .look = {.pairs = runs}});
     for (JudgedMetric& one : judged) report.rows.push_back(std::move(one.row));
     report.runs = run_notes_of(input.baseline, input.candidate, report.rows);
     if (const std::string few = too_few_text(report); !few.empty())
