@@ -2,11 +2,15 @@
 
 import gzip
 import json
+import pathlib
+import re
+import resource
+import subprocess
 import unittest
 import urllib.error
 import urllib.request
 
-from harness import Case, paretoken, run_json, simulated_server
+from harness import BINARY, Case, address_from, paretoken, run_json, simulated_server, started
 
 TOOLS = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
 
@@ -49,6 +53,14 @@ class Serve(Case):
             ask(f"{address}/v1/chat/completions", body, {"Authorization": "Bearer sesame-123"})
         self.fails_clearly(paretoken("serve", "--api-key-env", "NO_SUCH_KEY"), 2, "--api-key-env", "NO_SUCH_KEY")
         self.fails_clearly(paretoken("serve", "--api-key", "k", "--api-key-env", "K"), 2, "--api-key")
+
+    def test_the_table_of_descriptors_is_as_large_as_many_streams_need(self):
+        # While a process has threads, the kernel makes the thread wait 10 to 20 ms whose descriptor needs a larger table.
+        with started([BINARY, "serve", "--port", 0], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+            address_from(process)
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        self.assertGreaterEqual(int(re.search(r"FDSize:\s+(\d+)", status).group(1)), min(hard, 65_536))
 
     def test_two_servers_differ_in_the_engine_unless_a_seed_is_given(self):
         def tokens_of_steps(*options):
