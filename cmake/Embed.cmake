@@ -1,10 +1,20 @@
 # paretoken_embed(FOLDER globs…): makes the matching files part of the folder's library, as
 #   std::span<const paretoken::EmbeddedFile> paretoken::embedded_<FOLDER>()     (core/embedded.h)
-# Names are paths from the source root. The bytes come in through the assembler's .incbin.
+# Names are paths from the source root. The bytes come in through the assembler's .incbin. Files after the word COMPRESSED, which
+# have absolute paths, are packed by gzip, and their names end in ".gz".
+
+find_program(PARETOKEN_GZIP gzip REQUIRED)
 
 function(paretoken_embed folder)
+    cmake_parse_arguments(PARSE_ARGV 1 given "" "" COMPRESSED)
     set(files)
-    foreach(pattern IN LISTS ARGN)
+    foreach(file IN LISTS given_COMPRESSED)
+        get_filename_component(name ${file} NAME)
+        set(packed ${CMAKE_BINARY_DIR}/generated/${name}.gz)
+        add_custom_command(OUTPUT ${packed} COMMAND ${PARETOKEN_GZIP} -9nc ${file} > ${packed} DEPENDS ${file} VERBATIM)
+        list(APPEND files ${packed})
+    endforeach()
+    foreach(pattern IN LISTS given_UNPARSED_ARGUMENTS)
         if(IS_ABSOLUTE ${pattern})
             list(APPEND files ${pattern})
         else()

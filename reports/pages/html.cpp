@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/beast/zlib/error.hpp>
+#include <boost/beast/zlib/inflate_stream.hpp>
 #include <cassert>
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "core/embedded.h"
@@ -32,6 +35,27 @@ std::string_view asset(std::string_view name_end) {
         if (file.name.ends_with(name_end)) return file.text;
     assert(false && "asset is not embedded");
     return {};
+}
+
+/// Chart.js, which is embedded as gzip packed it: a header of 10 bytes, the deflated text, its checksum and
+/// its size.
+std::string unpacked_chart_js() {
+    constexpr std::size_t kHeader = 10;
+    constexpr std::size_t kTrailer = 8;
+    const std::string_view packed = asset("/chart.min.js.gz");
+    std::uint32_t size = 0;
+    std::memcpy(&size, packed.data() + packed.size() - sizeof size, sizeof size);
+    std::string text(size, '\0');
+    boost::beast::zlib::z_params z;
+    z.next_in = packed.data() + kHeader;
+    z.avail_in = packed.size() - kHeader - kTrailer;
+    z.next_out = text.data();
+    z.avail_out = text.size();
+    boost::beast::zlib::inflate_stream inflater;
+    boost::system::error_code error;
+    inflater.write(z, boost::beast::zlib::Flush::finish, error);
+    assert(error == boost::beast::zlib::error::end_of_stream && z.avail_out == 0);
+    return text;
 }
 
 /// The hash of a text in the form of a Content-Security-Policy: 'sha256-…'.
@@ -702,7 +726,7 @@ namespace {
 std::string page_of(const ReportModel& model, std::string_view state) {
     const std::string_view css = asset("report.css");
     const std::string_view report_js = asset("report.js");
-    const std::string_view chart_js = asset("chart.min.js");
+    const std::string chart_js = unpacked_chart_js();
     const std::string policy = policy_for(css, {chart_js, report_js}, !state.empty());
     const std::string served = state.empty() ? "" : fmt::format(" data-served=\"{}\"", escaped(state));
     const std::string title = escaped(model.title);

@@ -157,6 +157,8 @@ TEST(HtmlReport, ShowsHostileTextAsTextInEveryField) {
     const std::string page = html_report(model);
     EXPECT_EQ(occurrences(page, "<script"), 3U);
     EXPECT_EQ(occurrences(page, "</script>"), 3U);
+    EXPECT_THAT(page, HasSubstr("<script>/*!\n * Chart.js v"));  // it is embedded in packed form
+    EXPECT_EQ(occurrences(page, "<!--"), 0U);
     EXPECT_THAT(page, Not(HasSubstr("<img")));
     EXPECT_THAT(page, Not(HasSubstr("<!--]]")));
     EXPECT_THAT(markup_of(page), HasSubstr("{{data}}"));  // shown as it is, not filled in
