@@ -487,7 +487,9 @@ SteadyWindow overloaded(TimeSpan run, const std::string& why) {
 /// which a multiple of `cap` requests ended. A window that ends anywhere holds up to one round too many,
 /// because it begins with the end of a request: answers that end together then make rates too high by a share
 /// of 1 ÷ the number of rounds. In whole rounds, requests per second × mean time is the number in flight.
-TimeSpan whole_rounds(const RequestTable& records, TimeSpan span, std::uint64_t cap) {
+/// Returns nothing if the window holds fewer than two whole rounds.
+std::optional<TimeSpan> whole_rounds(const RequestTable& records, TimeSpan span, std::uint64_t cap) {
+    constexpr std::size_t kFewestRounds = 2;
     std::vector<TimePoint> ends;
     bool begins_with_one = false;  // whether a request ended just when the window begins
     bool ends_with_one = false;
@@ -500,13 +502,13 @@ TimeSpan whole_rounds(const RequestTable& records, TimeSpan span, std::uint64_t 
     std::size_t whole = ends.size() / cap * cap;
     if (whole == ends.size()) {
         // The last of these ends lies before the end of the window, so that they took less time than it has.
-        if (whole == 0 || !begins_with_one || ends_with_one) return span;
-        whole -= cap;
+        if (whole >= kFewestRounds * cap && (!begins_with_one || ends_with_one)) return span;
+        whole -= std::min<std::size_t>(cap, whole);
     }
-    if (whole == 0) return span;
+    if (whole < kFewestRounds * cap) return std::nullopt;
     const auto after = ends.begin() + static_cast<std::ptrdiff_t>(whole);
     std::nth_element(ends.begin(), after, ends.end());
-    return {span.begin, *after};
+    return TimeSpan{span.begin, *after};
 }
 
 /// The texts that name a part of the run in which the plan keeps one rate of arrivals.
@@ -709,12 +711,11 @@ class WindowSearch {
                                            most, texts.end, needed));
     }
 
-    /// Returns the steady window of a closed loop in whole rounds, if enough requests are left.
+    /// Returns the steady window of a closed loop in whole rounds, if it has some.
     SteadyWindow rounded(SteadyWindow window) const {
         if (!window.steady || !closed_loop_) return window;
-        const TimeSpan rounds = whole_rounds(records_, window.span, *options_.concurrency);
-        if (plateau_.is_enough(rounds, scheduled_in(records_, rounds))) {
-            window.span = rounds;
+        if (const auto rounds = whole_rounds(records_, window.span, *options_.concurrency)) {
+            window.span = *rounds;
             window.how += fmt::format(", in whole rounds of {}", *options_.concurrency);
         }
         return window;
@@ -757,7 +758,7 @@ TimeSpan run_of(const RequestTable& records) {
 // rules for a run then hold for this part.
 // The window needs at least max(10, 2 × number in flight) requests and 3 × the median time of a request. The
 // window of a closed loop is then shortened to whole rounds, in which a multiple of `concurrency` requests
-// ended, if enough requests are left.
+// ended, if it holds at least two of them.
 // There is no steady state if more than half of its requests failed, if the number of requests of an open
 // loop that are due and not over grows over the second half of the arrivals (where their rate is not
 // constant, also in relation to it), or if there is a trend in the time to first token, the time per output

@@ -95,6 +95,20 @@ TEST(SteadyWindow, of_a_closed_loop_leaves_out_the_first_wave_and_the_drain) {
     EXPECT_THAT(window.how, HasSubstr("half of the first 8 requests had ended"));
 }
 
+TEST(SteadyWindow, of_a_few_rounds_in_step_holds_whole_rounds_too) {
+    std::vector<RequestRecord> records;  // 8 users start within 230 ms; each request takes 1.16 s
+    for (int round = 0; round < 5; ++round)
+        for (int user = 0; user < 8; ++user)
+            records.push_back(script::answered(kStart + round * 1160ms + user * 33ms,
+                                               {.ttft = 140ms, .gap = 10ms, .tokens = 103}));
+    const auto window = steady_window_of(records, closed_loop(8));
+    ASSERT_TRUE(window.steady) << window.how;
+    EXPECT_THAT(window.how, HasSubstr("in whole rounds of 8"));
+    EXPECT_EQ(count_of_ends(records, window.span) % 8, 0U);
+    EXPECT_NEAR(static_cast<double>(count_of_ends(records, window.span)) / seconds(window.span.length()),
+                8 / 1.16, 0.01 * 8 / 1.16);
+}
+
 TEST(SteadyWindow, ends_when_the_schedule_ran_dry) {
     const auto records = script::closed_loop(4, 200, {});
     auto options = closed_loop(4);
