@@ -90,8 +90,10 @@ void KneeSearch::undecided(const SearchStep& step, double times_enough) {
         doubtful_ = std::max(doubtful_.value_or(0), step.level);
         passed_.erase(passed_.upper_bound(step.level / kFarBelow), passed_.end());
     }
-    // A higher level may clearly fail, and is then an upper bound of the knee.
-    doubling_ = doubling_ && !passed_.empty();
+    // A higher level may clearly fail, and is then an upper bound of the knee. It may also be the first one
+    // that has enough requests, where --duration or --max-time bounds the runs.
+    constexpr std::size_t kMostWithoutEvidence = 3;
+    doubling_ = doubling_ && (!passed_.empty() || (!fail_ && insufficient_.size() < kMostWithoutEvidence));
     decide();
 }
 
@@ -175,8 +177,9 @@ void KneeSearch::decide() {
                 *doubtful_));
         if (!fail_)
             return end(fmt::format(
-                "level {:g} has too little evidence, even with {} times the requests of its first run",
-                options_.from, longest_));
+                "level {:g} has too little evidence, even with {} times the requests of its first run{}",
+                options_.from, longest_,
+                insufficient_.size() > 1 ? ", and so have the levels above it that were tried" : ""));
         const double halved = options_.whole ? std::floor(*fail_ / 2) : *fail_ / 2;
         if (insufficient_.contains(halved))
             return end(fmt::format(

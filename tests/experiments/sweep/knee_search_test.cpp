@@ -212,8 +212,17 @@ TEST(KneeSearch, says_when_there_is_no_evidence_at_all) {
     const auto steps = steps_of(search, [](const SearchStep&) { return SloVerdict::insufficient; });
     EXPECT_FALSE(search.pass());
     EXPECT_FALSE(search.fail());
-    EXPECT_EQ(steps.size(), 4U);
+    EXPECT_EQ(steps.size(), 6U) << "four runs of the first level, and one of each of two higher ones";
     EXPECT_NE(search.ended().find("too little evidence"), std::string::npos);
+}
+
+TEST(KneeSearch, goes_on_to_levels_that_have_enough_requests_where_the_first_one_has_too_few) {
+    KneeSearch search({});
+    steps_of(search, [](const SearchStep& step) {
+        if (step.level < 4) return SloVerdict::insufficient;
+        return step.level <= 20 ? SloVerdict::met : SloVerdict::missed;
+    });
+    EXPECT_GE(search.pass().value_or(0), 16);
 }
 
 TEST(KneeSearch, ends_when_even_one_at_a_time_fails) {

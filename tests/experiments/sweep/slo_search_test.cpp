@@ -189,6 +189,7 @@ INSTANTIATE_TEST_SUITE_P(
         Ending{.name = "the_longest_runs_are_too_short",
                .slos = {"ttft_p99:100000"},
                .requests = 2,
+               .max_runs = 40,
                .option = "--max-time"},
         Ending{.name = "time_is_used_up",
                .slos = {"ttft_p95:60"},
