@@ -433,10 +433,15 @@ void add_to_largest(Gap& gap, double ms) {
 /// fixing.
 template <class IsCandidate>
 const GapPart* largest_of(const Gap& gap, const IsCandidate& is_candidate) {
+    // If the parts add up to more than was measured, each of them may be that much smaller.
+    double excess = 0;
+    for (const GapPart& part : gap.parts)
+        if (part.name == kResidualPart) excess = std::max(0.0, -part.ms.value_or(0));
     const GapPart* largest = nullptr;
     for (const GapPart& part : gap.parts)
-        if (part.name != kKnownParts[kLimit].name && part.ms && *part.ms >= kWorthFixing * gap.step_ms &&
-            is_candidate(part) && (largest == nullptr || *part.ms > *largest->ms))
+        if (part.name != kKnownParts[kLimit].name && part.ms &&
+            *part.ms - excess >= kWorthFixing * gap.step_ms && is_candidate(part) &&
+            (largest == nullptr || *part.ms > *largest->ms))
             largest = &part;
     return largest;
 }

@@ -257,6 +257,11 @@ TEST(Gap, NamesTheLargestPartAndWhatItWouldMove) {
     EXPECT_THAT(what_to_fix_first(gap),
                 AllOf(StartsWith("residual: 7.00 ms"),
                       HasSubstr("The largest part with a remedy is batch shortfall")));
+    gap.parts.back().ms = -1.5;  // the parts add up to more than the step
+    EXPECT_EQ(first_to_fix(gap), nullptr);
+    gap.parts.back().ms = -0.5;
+    EXPECT_EQ(first_to_fix(gap)->name, "batch shortfall");
+    gap.parts.back().ms = 7;
     Gap uncounted = gap;
     uncounted.parts[1].ms.reset();
     EXPECT_THAT(what_to_fix_first(uncounted), HasSubstr("llama.cpp needs `--metrics`"));

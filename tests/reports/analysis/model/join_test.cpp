@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "reports/analysis/model/answer.h"
 #include "reports/analysis/model/gap.h"
+#include "reports/analysis/model/join/gaps.h"
 
 namespace paretoken::reports {
 namespace {
@@ -814,6 +815,22 @@ TEST(Answer, SaysWhatTheHardwareCouldDoWithMoreSlotsThanTheServerHas) {
                       HasSubstr("; most of the gap is batch shortfall")));
     EXPECT_THAT(gap.first_to_fix,
                 AllOf(StartsWith("batch shortfall"), HasSubstr("--max-num-seqs"), HasSubstr("has room for")));
+}
+
+TEST(GapRun, CountsRequestsThatDoNotWaitAsRunningWhereFewReadingsSaySo) {
+    LoadedRun busy = simulated(8, 60, 450);
+    busy.result.server.emplace().window = {{"running", 5.0}, {"waiting", 0.0}};
+    const auto running = [&] {
+        const ReportPoint point = build_report({busy}, cpu_options()).configurations.front().points.front();
+        return std::pair(gap_run_of(point).running, gap_run_of(point).in_flight);
+    };
+    const auto [all, in_flight] = running();
+    ASSERT_GT(in_flight, 5.5);
+    EXPECT_DOUBLE_EQ(all.value(), in_flight);
+    busy.result.server->window["waiting"] = in_flight - 4;
+    EXPECT_DOUBLE_EQ(running().first.value(), 5.0);
+    busy.result.server->window.erase("waiting");
+    EXPECT_DOUBLE_EQ(running().first.value(), 5.0);
 }
 
 TEST(Answer, NamesThePartThatTheSectionSaysToFixFirst) {
