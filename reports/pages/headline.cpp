@@ -77,8 +77,9 @@ std::string goodput_text(const RunResult& result) {
 }
 
 std::string cost_text(const HeadlineCost& cost) {
-    return fmt::format("${} per M output tokens ({}, {}, {})", dollars(cost.usd_per_m_output), cost.hardware,
-                       cost.basis, cost.card);
+    return fmt::format("${} per M output tokens ({} at ${}/h, {}{})", dollars(cost.usd_per_m_output),
+                       cost.hardware, dollars(cost.usd_per_h),
+                       cost.basis == "on_demand" ? "" : cost.basis + ", ", cost.card);
 }
 
 constexpr std::array kShown = {.5, .95, .99};
@@ -178,7 +179,7 @@ std::optional<HeadlineCost> headline_cost(const RunResult& result) {
             return HeadlineCost{
                 *usd,
                 hardware.count > 1 ? fmt::format("{} × {}", hardware.count, hourly->item) : hourly->item,
-                hourly->basis, card.name};
+                hourly->usd_per_h, hourly->basis, card.name};
         } catch (const UsageError&) {
             continue;  // the card has no price that needs no choice
         }

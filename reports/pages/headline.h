@@ -13,6 +13,7 @@ namespace paretoken::reports {
 struct HeadlineCost {
     double usd_per_m_output = 0;
     std::string hardware;  ///< entry of the card, with the number of devices: "2 × h100-sxm"
+    double usd_per_h = 0;  ///< of all devices
     std::string basis;     ///< "on_demand"
     std::string card;      ///< "2026-11-cloud"
 

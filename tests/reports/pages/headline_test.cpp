@@ -63,9 +63,11 @@ TEST(RunHeadline, shortens_the_name_of_the_model_and_never_the_counts) {
 }
 
 TEST(RunHeadline, has_the_cost_with_the_price_card_if_it_is_known) {
-    const HeadlineCost cost{0.42, "2 × h100-sxm", "on_demand", "2026-11-cloud"};
+    HeadlineCost cost{0.42, "2 × h100-sxm", 5.9, "on_demand", "2026-11-cloud"};
     EXPECT_THAT(run_headline(sample::run(16), cost, ""),
-                HasSubstr("$0.420 per M output tokens (2 × h100-sxm, on_demand, 2026-11-cloud)"));
+                HasSubstr("$0.420 per M output tokens (2 × h100-sxm at $5.90/h, 2026-11-cloud)"));
+    cost.basis = "spot";
+    EXPECT_THAT(run_headline(sample::run(16), cost, ""), HasSubstr(" at $5.90/h, spot,"));
     EXPECT_THAT(run_headline(sample::run(16), {}, ""), Not(HasSubstr("$")));
     RunResult priced = sample::run(16);
     priced.provenance.hardware = "h100-sxm";
@@ -108,7 +110,7 @@ TEST(RunHeadline, tells_failures_and_why_a_run_is_invalid_and_counts_what_is_lef
     EXPECT_THAT(text, HasSubstr("503 Service Unavailable"));
     for (int i = 0; i < 20; ++i)
         failing.validity.reasons.push_back({Verdict::invalid, "check", std::string(300, 'x')});
-    text = run_headline(failing, HeadlineCost{1, "gpu", "spot", "card"}, "paretoken show d");
+    text = run_headline(failing, HeadlineCost{1, "gpu", 1, "spot", "card"}, "paretoken show d");
     expect_short(text);
     EXPECT_THAT(text, HasSubstr("more; -v"));
     EXPECT_THAT(lines_of(text).back(), HasSubstr("paretoken show d"));
