@@ -133,7 +133,7 @@ PastedAddress pasted_address(const std::string& text) {
     std::string_view place = text;
     place = place.substr(0, place.find('?'));
     const std::string_view query = std::string_view(text).substr(place.size());
-    while (place.ends_with('/')) place.remove_suffix(1);
+    place = place.substr(0, place.find_last_not_of("/ \t\r\n") + 1);
     const protocol::Protocol* const protocol = protocol::protocol_of_address(place);
     if (protocol == nullptr || text.starts_with("sim:")) return {.url = text};
     place.remove_suffix(protocol->path_in_version().size());

@@ -19,6 +19,13 @@ namespace {
                                  printable_line(redacted_url(text)), why));
 }
 
+/// The text without blanks at its ends, which users paste, too.
+std::string_view without_blanks(std::string_view text) {
+    constexpr std::string_view kBlanks = " \t\r\n";
+    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+    return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+}
+
 std::uint16_t port_of(std::string_view digits, std::string_view text) {
     unsigned value = 0;
     const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -116,8 +123,7 @@ std::string_view Url::api_path(std::string_view path) const {
 
 Url parse_url(std::string_view text) {
     Url url;
-    while (text.starts_with(' ')) text.remove_prefix(1);
-    while (text.ends_with(' ')) text.remove_suffix(1);
+    text = without_blanks(text);
     std::string_view rest = text;
     const std::size_t colon = std::min(rest.find("://"), rest.find('/'));
     const std::string scheme = lower_case(rest.substr(0, colon));
@@ -154,6 +160,8 @@ Url parse_url(std::string_view text) {
     };
     drop_slashes();
     refuse_other_endpoints(url.base, text);
+    for (const std::string_view page : {"/docs", "/redoc", "/openapi.json", "/health", "/metrics"})
+        if (url.base.ends_with(page)) url.base.resize(url.base.size() - page.size());
     constexpr std::string_view kModels = "/models";  // of the list of models, which users paste too
     if (url.base.ends_with(kModels) &&
         ends_with_version(url.base.substr(0, url.base.size() - kModels.size())))
@@ -169,7 +177,7 @@ Url parse_url(std::string_view text) {
 
 Url parse_page_url(std::string_view text) {
     Url url = parse_url(text);
-    text = text.substr(0, text.find_last_not_of(' ') + 1);
+    text = without_blanks(text);
     text = text.substr(0, text.find('?'));
     if (const auto scheme = text.find("://"); scheme != std::string_view::npos)
         text.remove_prefix(scheme + 3);

@@ -55,6 +55,7 @@ TEST(PlanOptions, the_whole_address_of_an_endpoint_gives_the_server_and_the_prot
     EXPECT_EQ(plan.endpoint_type, "chat");
     EXPECT_EQ(plan.endpoint_path, "");
     EXPECT_EQ(asked({"http://a/v1/messages"}).endpoint_type, "messages");
+    EXPECT_EQ(asked({"http://a/v1/messages/ \n"}).endpoint_type, "messages") << "pasted with blanks";
     EXPECT_EQ(asked({"http://a/v1/responses"}).endpoint_type, "responses");
 }
 

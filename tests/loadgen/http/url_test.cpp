@@ -35,6 +35,14 @@ TEST(Url, DropsTheListOfModelsThatWasPastedBehindAVersion) {
     EXPECT_EQ(parse_url("http://a:1/models").base, "/models") << "it may be a name";
 }
 
+TEST(Url, DropsPagesOfTheServerAndBlanksThatWerePasted) {
+    EXPECT_EQ(parse_url("http://h:8000/docs").base, "");
+    EXPECT_EQ(parse_url("http://h:8000/health").base, "");
+    EXPECT_EQ(parse_url("http://h:8000/llm/metrics").base, "/llm");
+    EXPECT_EQ(parse_page_url("http://h:8000/llm/metrics\n").base, "/llm/metrics");
+    EXPECT_EQ(parse_url("\thttp://h:8000/v1 \n").base, "");
+}
+
 TEST(Url, KeepsAnotherVersionAtItsEndAndAddsNone) {
     const Url url = parse_url("http://a:1/api/paas/v4/");
     EXPECT_EQ(url.base, "/api/paas/v4");
