@@ -149,12 +149,17 @@ StopMonitor::Told StopMonitor::take_told() {
     return std::exchange(news_, {});
 }
 
+/// Adds everything but the counts.
+void StopMonitor::append(const Told& news, Told& to) {
+    to.due.insert(to.due.end(), news.due.begin(), news.due.end());
+    to.last_arrival = std::max(to.last_arrival, news.last_arrival);
+    to.ended.insert(to.ended.end(), news.ended.begin(), news.ended.end());
+    to.records.append(news.records);
+}
+
 void StopMonitor::add(const Told& told) {
     const std::lock_guard lock(mutex_);
-    news_.due.insert(news_.due.end(), told.due.begin(), told.due.end());
-    news_.last_arrival = std::max(news_.last_arrival, told.last_arrival);
-    news_.ended.insert(news_.ended.end(), told.ended.begin(), told.ended.end());
-    news_.records.append(told.records);
+    append(told, news_);
     if (told.ended_requests > 0) count(told, Clock::now());
 }
 
@@ -184,26 +189,16 @@ void StopMonitor::check_counts(TimePoint at) {
 
 void StopMonitor::look(TimePoint now) {
     if (!needs_looks()) return;
+    Told news;
     {
         const std::lock_guard lock(mutex_);
         if (stopped_ || counted_.ended_requests < next_look_) return;
         next_look_ = look_after(counted_.ended_requests);
-        take_news();
+        news = std::exchange(news_, {});
     }
+    append(news, known_);
     if (watches_divergence_) check_divergence(now);
     if (keeps_records_) check_statistics(now);
-}
-
-void StopMonitor::take_news() {
-    const auto take = [](auto& from, auto& to) {
-        to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
-        from.clear();
-    };
-    take(news_.due, known_.due);
-    take(news_.ended, known_.ended);
-    known_.last_arrival = std::max(known_.last_arrival, news_.last_arrival);
-    known_.records.append(news_.records);
-    news_.records = {};
 }
 
 /// Requests that wait in the client for a slot are not known until they start, but all that were due before

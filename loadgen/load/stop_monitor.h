@@ -57,8 +57,8 @@ class StopMonitor {
     void ended(const RequestRecord& record);
 
     /// Evaluates the rules that need statistics (precision, slo, diverging) after 50 measured requests, and
-    /// whenever their number has grown by a quarter, until a rule was met. Only one thread may call it; the
-    /// mutex is held while new records are copied, not while statistics are computed.
+    /// whenever their number has grown by a quarter, until a rule was met. Only one thread may call it. It
+    /// holds the mutex only while it takes what is new, so that no worker waits for it.
     void look(TimePoint now);
 
     /// Returns whether look() has anything to do.
@@ -81,7 +81,7 @@ class StopMonitor {
     void meet(StopKind kind, TimePoint at, std::string text);  ///< called with the mutex held
     void count(const Told& told, TimePoint at);                ///< called with the mutex held
     void check_counts(TimePoint at);
-    void take_news();
+    static void append(const Told& news, Told& to);
     void check_statistics(TimePoint now);
     void check_divergence(TimePoint now);
     const StopRule* rule_of(StopKind kind) const;
