@@ -202,6 +202,12 @@ std::vector<double> loads_to_predict(const FitOptions& options, const std::vecto
     return loads;
 }
 
+/// The server and the options of a run for a sweep over other loads, each with as many requests as it needs.
+std::vector<std::string> words_without_load(PlanEcho plan) {
+    for (const char* name : {"concurrency", "request_rate", "arrivals", "num_prompts"}) plan.erase(name);
+    return arguments_of(plan);
+}
+
 std::optional<LoadFigures> measured_at(const std::vector<MeasuredLevel>& levels, double load) {
     for (const MeasuredLevel& level : levels)
         if (level.load == load) return reports::load_figures_of(level.result);
@@ -377,7 +383,7 @@ reports::ServerFit fit_server(const FitOptions& options, const Invocation& invoc
                         fitted.directory.string()));
     const Provenance& from = fitted.result.provenance;
     const std::string engine = engine_of(fitted.result);
-    result.target = from.url;
+    result.again = shell_line(words_without_load(fitted.result.plan));
     result.equal_lengths = is_closed(fitted) && reports::has_equal_lengths(fitted.result);
     result.server = fmt::format("{}{}, {} on {}", server.model.name, engine.empty() ? "" : " on " + engine,
                                 server.model.weight_dtype, server.gpu ? server.gpu->title : from.hardware);
@@ -408,10 +414,19 @@ reports::ServerFit fit_server(const FitOptions& options, const Invocation& invoc
         const auto figures_of = [&](const sim::Profile& end) {
             return end == profile ? predicted : figures_at(end, load);
         };
-        const PredictedLevel level = level_of(load, predicted, figures_of(fast), figures_of(slow));
-        result.levels.push_back(reports::widened(level, result.measured, result.after));
+        result.levels.push_back(level_of(load, predicted, figures_of(fast), figures_of(slow)));
         result.levels.back().measured = measured_at(levels, load);
     }
+    for (const MeasuredLevel& level : levels) {
+        const auto is_of_this = [&](const PredictedLevel& one) { return one.load == level.load; };
+        if (level.load == fitted.load || std::ranges::any_of(result.levels, is_of_this) ||
+            std::ranges::any_of(result.others, is_of_this))
+            continue;
+        result.others.push_back({.load = level.load,
+                                 .predicted = figures_at(profile, level.load),
+                                 .measured = reports::load_figures_of(level.result)});
+    }
+    reports::widen_ranges(result);
     const std::filesystem::path file = options.directory / kProfileName;
     reports::write_file_atomically(file, sim::profile_text(profile));
     result.profile = file.string();

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string_view>
 
 #include "core/result/figures.h"
+#include "core/statistics.h"
 #include "core/text/number_text.h"
 #include "core/units.h"
 #include "reports/document/table.h"
@@ -18,10 +20,11 @@ namespace {
 struct NamedFigure {
     LoadFigure figure;
     std::string_view name;
+    double assumed_error;  ///< of the logarithm of its prediction, for each doubling or halving of the load
 };
-constexpr NamedFigure kFigures[] = {{&LoadFigures::output_tokens_per_s, "output tokens/s"},
-                                    {&LoadFigures::ttft_p50_s, "TTFT p50"},
-                                    {&LoadFigures::itl_p50_s, "ITL p50"}};
+constexpr NamedFigure kFigures[] = {{&LoadFigures::output_tokens_per_s, "output tokens/s", 0.04},
+                                    {&LoadFigures::ttft_p50_s, "TTFT p50", 0.08},
+                                    {&LoadFigures::itl_p50_s, "ITL p50", 0.04}};
 
 std::optional<double> end_of(const RunResult& result, const char* metric, bool slow) {
     const auto value = result.percentile(metric, .5);
@@ -39,6 +42,40 @@ std::optional<double> end_of(const RunResult& result, const char* metric, bool s
 std::optional<double> ratio_of(const std::optional<double>& a, const std::optional<double>& b) {
     if (!a || !b || !(*a > 0) || !(*b > 0)) return {};
     return *a / *b;
+}
+
+std::vector<PredictedLevel> measured_levels_of(const ServerFit& fit) {
+    std::vector<PredictedLevel> measured;
+    for (const auto* const levels : {&fit.levels, &fit.others})
+        std::ranges::copy_if(*levels, std::back_inserter(measured),
+                             [](const PredictedLevel& level) { return level.measured.has_value(); });
+    return measured;
+}
+
+double log_ratio(const std::optional<double>& a, const std::optional<double>& b) {
+    return std::log(ratio_of(a, b).value_or(1));
+}
+
+/// How far the logarithm of a predicted figure is off in 9 of 10 cases, by the errors for each doubling of
+/// the load at the measured levels and by the assumed one, which counts as much as some levels. A measured
+/// level says nothing about its own range, as if it were not measured yet.
+double error_of(const PredictedLevel& level, const std::vector<PredictedLevel>& measured, double fitted_load,
+                const NamedFigure& named) {
+    constexpr double kConfidence = 0.9;
+    constexpr double kAssumedLevels = 3;
+    const auto doublings = [&](double load) {
+        return std::max(1.0, std::abs(std::log2(load / fitted_load)));
+    };
+    double squares = kAssumedLevels * named.assumed_error * named.assumed_error;
+    double levels = kAssumedLevels;
+    for (const PredictedLevel& other : measured) {
+        const std::optional<double>& of_other = (*other.measured).*named.figure;
+        if (other.load == level.load || !ratio_of(other.predicted.*named.figure, of_other)) continue;
+        const double error = log_ratio(other.predicted.*named.figure, of_other) / doublings(other.load);
+        squares += error * error;
+        ++levels;
+    }
+    return student_t(kConfidence, levels) * std::sqrt(squares / levels) * doublings(level.load);
 }
 
 std::string ms_text(const std::optional<double>& s) {
@@ -122,14 +159,21 @@ LoadFigures at_interval_end(const RunResult& result, bool slow) {
     return figures;
 }
 
-PredictedLevel widened(PredictedLevel level, const LoadFigures& measured, const LoadFigures& after) {
-    for (const auto& [figure, name] : kFigures) {
-        const double missed = ratio_of(after.*figure, measured.*figure).value_or(1);
-        const double factor = std::max(missed, 1 / missed);
-        if (level.low.*figure) *(level.low.*figure) /= factor;
-        if (level.high.*figure) *(level.high.*figure) *= factor;
+void widen_ranges(ServerFit& fit) {
+    const std::vector<PredictedLevel> measured = measured_levels_of(fit);
+    for (const NamedFigure& named : kFigures) {
+        const LoadFigure figure = named.figure;
+        const double missed = log_ratio(fit.after.*figure, fit.measured.*figure);
+        for (PredictedLevel& level : fit.levels) {
+            std::optional<double>& low = level.low.*figure;
+            std::optional<double>& high = level.high.*figure;
+            const std::optional<double>& predicted = level.predicted.*figure;
+            if (!predicted || !low || !high) continue;
+            const double error = error_of(level, measured, fit.load, named);
+            low = *predicted * std::exp(-std::hypot(log_ratio(low, predicted), missed, error));
+            high = *predicted * std::exp(std::hypot(log_ratio(high, predicted), missed, error));
+        }
     }
-    return level;
 }
 
 bool has_equal_lengths(const RunResult& result) {
@@ -142,7 +186,7 @@ bool has_equal_lengths(const RunResult& result) {
 
 std::vector<std::string> doubts_of(const ServerFit& fit) {
     std::vector<std::string> doubts;
-    for (const auto& [figure, name] : kFigures) {
+    for (const auto& [figure, name, assumed] : kFigures) {
         const auto ratio = ratio_of(fit.after.*figure, fit.measured.*figure);
         if (!ratio || std::abs(*ratio - 1) <= kLargestMiss) continue;
         doubts.push_back(
@@ -168,33 +212,30 @@ std::vector<std::string> doubts_of(const ServerFit& fit) {
 
 std::string certainty_of(const ServerFit& fit) {
     double farthest = fit.load;
-    std::size_t measured = 0;
+    const std::vector<PredictedLevel> measured = measured_levels_of(fit);
     std::vector<std::string> worst;
     for (const PredictedLevel& level : fit.levels) {
-        if (level.measured) ++measured;
         const bool is_farther =
             std::abs(std::log(level.load / fit.load)) > std::abs(std::log(farthest / fit.load));
         if (!level.measured && is_farther) farthest = level.load;
     }
-    for (const auto& [figure, name] : kFigures) {
+    for (const auto& [figure, name, assumed] : kFigures) {
         std::optional<double> most;
-        for (const PredictedLevel& level : fit.levels)
-            if (const auto ratio =
-                    ratio_of(level.predicted.*figure, level.measured.value_or(LoadFigures{}).*figure))
+        for (const PredictedLevel& level : measured)
+            if (const auto ratio = ratio_of(level.predicted.*figure, (*level.measured).*figure))
                 most = std::max(most.value_or(0), std::abs(*ratio - 1));
         if (most) worst.push_back(fmt::format("{} by {:.0f} %", name, *most * 100));
     }
     std::string text =
-        measured == 0
+        measured.empty()
             ? fmt::format("None of these levels was measured; everything follows from {}.",
                           label(fit, fit.load))
             : fmt::format("At the {} other measured level{}, the predictions are off by at most: {}.",
-                          measured, measured == 1 ? "" : "s", fmt::join(worst, ", "));
+                          measured.size(), measured.size() == 1 ? "" : "s", fmt::join(worst, ", "));
     if (farthest == fit.load) return text;
-    return text +
-           fmt::format(" The level farthest from it is surer once it is measured: paretoken sweep {} {} {}",
-                       fit.target, fit.axis == "c" ? "--concurrency" : "--request-rate",
-                       number_text(farthest));
+    return text + fmt::format(
+                      " The level farthest from it is surer once it is measured: paretoken sweep {} {} {}",
+                      fit.again, fit.axis == "c" ? "--concurrency" : "--request-rate", number_text(farthest));
 }
 
 std::string server_fit_console(const ServerFit& fit) {

@@ -51,7 +51,7 @@ struct FittedSpeeds {
 
 struct ServerFit {
     std::string run = {};                    ///< directory of the run
-    std::string target = {};                 ///< address of the server, as the run was given it
+    std::string again = {};                  ///< its server and options as one line, without the load
     std::string server = {};                 ///< "llama.cpp, smollm2-135m in q8_0 on AMD EPYC"
     std::string axis = {};                   ///< "c" (requests in flight) or "req/s"
     double load = 0;                         ///< the level that the speeds are fitted to
@@ -63,13 +63,16 @@ struct ServerFit {
     std::optional<FittedSpeeds> usual = {};  ///< by the card of the GPU
     FittedSpeeds speeds = {};
     std::vector<PredictedLevel> levels = {};
-    std::string profile = {};  ///< file of the fitted profile; empty if it is not kept
+    std::vector<PredictedLevel> others = {};  ///< measured levels that were not asked for, without ranges
+    std::string profile = {};                 ///< file of the fitted profile; empty if it is not kept
 
     bool operator==(const ServerFit&) const = default;
 };
 
-/// Widens a prediction by the ratio by which the fitted server misses each figure of its own level.
-PredictedLevel widened(PredictedLevel level, const LoadFigures& measured, const LoadFigures& after);
+/// Widens the ranges of the levels, which are those of the servers fitted to the ends of the intervals, so
+/// that 9 of 10 measured values are within them: by what the fit misses at its own level, and by how far off
+/// the predictions of the measured levels are. docs/plan.md has the formula.
+void widen_ranges(ServerFit& fit);
 
 /// Whether all requests of a run have the same number of input tokens, and of output tokens.
 bool has_equal_lengths(const RunResult& result);

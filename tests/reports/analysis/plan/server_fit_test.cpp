@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "reports/files/json/server_fit_json.h"
@@ -34,17 +35,67 @@ ServerFit some_fit() {
                         .measured = figures(200, 0.11, 0.02)}}};
 }
 
+/// A fit to 2 in flight whose predictions of other levels are `off` times what was measured.
+ServerFit measured_at(const std::vector<double>& loads, double off) {
+    ServerFit fit{
+        .axis = "c", .load = 2, .measured = figures(100, 0.1, 0.02), .after = figures(100, 0.1, 0.02)};
+    for (const double load : loads) {
+        const LoadFigures predicted = figures(50 * load, 0.1, 0.02);
+        fit.levels.push_back({.load = load,
+                              .predicted = predicted,
+                              .low = predicted,
+                              .high = predicted,
+                              .measured = figures(50 * load / off, 0.1 / off, 0.02 / off)});
+    }
+    widen_ranges(fit);
+    return fit;
+}
+
 TEST(ServerFit, ARangeIsWidenedByWhatTheFitMissesAtItsOwnLevel) {
-    const PredictedLevel level{.load = 4,
-                               .predicted = figures(200, 0.1, 0.02),
-                               .low = figures(190, 0.09, 0.02),
-                               .high = figures(210, 0.11, 0.02)};
-    const PredictedLevel wider = widened(level, figures(100, 0.1, 0.02), figures(80, 0.1, 0.022));
-    EXPECT_NEAR(wider.low.output_tokens_per_s.value(), 190 / 1.25, 1e-9);
-    EXPECT_NEAR(wider.high.output_tokens_per_s.value(), 210 * 1.25, 1e-9);
-    EXPECT_EQ(wider.low.ttft_p50_s, level.low.ttft_p50_s);
-    EXPECT_NEAR(wider.high.itl_p50_s.value(), 0.022, 1e-9);
-    EXPECT_EQ(wider.predicted, level.predicted);
+    ServerFit fit{.load = 2,
+                  .measured = figures(100, 0.1, 0.02),
+                  .after = figures(80, 0.1, 0.02),
+                  .levels = {{.load = 4,
+                              .predicted = figures(200, 0.1, 0.02),
+                              .low = figures(190, 0.09, 0.02),
+                              .high = figures(210, 0.1, 0.02)}}};
+    widen_ranges(fit);
+    const PredictedLevel& level = fit.levels.front();
+    EXPECT_LT(level.low.output_tokens_per_s.value(), 200 / 1.25);
+    EXPECT_GT(level.high.output_tokens_per_s.value(), 200 * 1.25);
+    EXPECT_LT(level.high.output_tokens_per_s.value(), 200 * 1.35);
+    EXPECT_GT(0.1 / level.low.ttft_p50_s.value(), level.high.ttft_p50_s.value() / 0.1)
+        << "the side on which the ends of the interval are farther apart is wider";
+    EXPECT_NEAR(level.high.itl_p50_s.value() / 0.02, std::exp(2.353 * 0.04), 1e-3)
+        << "the assumed error with three degrees of freedom";
+}
+
+TEST(ServerFit, ARangeHoldsTheOtherMeasuredLevelsIfAllAreAsFarOff) {
+    for (const double off : {0.7, 1.0, 1.25}) {
+        const ServerFit fit = measured_at({1, 4, 8, 16}, off);
+        for (const PredictedLevel& level : fit.levels) {
+            EXPECT_LT(level.low.itl_p50_s.value(), level.measured->itl_p50_s.value()) << off;
+            EXPECT_GT(level.high.itl_p50_s.value(), level.measured->itl_p50_s.value()) << off;
+        }
+    }
+}
+
+TEST(ServerFit, ARangeIsNarrowerWhereMoreLevelsWereForetoldAndNearerToTheFittedOne) {
+    const auto width = [](const PredictedLevel& level) {
+        return level.high.itl_p50_s.value() / level.low.itl_p50_s.value();
+    };
+    const ServerFit one = measured_at({16}, 1);
+    const ServerFit several = measured_at({1, 4, 8, 16}, 1);
+    EXPECT_LT(width(several.levels[3]), width(one.levels[0]));
+    EXPECT_LT(width(several.levels[1]), width(several.levels[3]));
+    EXPECT_GT(width(measured_at({1, 4, 8, 16}, 1.2).levels[3]), width(several.levels[3]));
+    ServerFit asked = several;  // the levels before it were measured, and not asked for
+    asked.others.assign(several.levels.begin(), several.levels.end() - 1);
+    const LoadFigures& predicted = several.levels[3].predicted;
+    asked.levels = {{.load = 16, .predicted = predicted, .low = predicted, .high = predicted}};
+    widen_ranges(asked);
+    EXPECT_NEAR(width(asked.levels[0]), width(several.levels[3]), 1e-9);
+    EXPECT_THAT(certainty_of(asked), HasSubstr("At the 3 other measured levels"));
 }
 
 TEST(ServerFit, TheScreenSaysHowFarOffEachFigureIs) {
@@ -70,13 +121,14 @@ TEST(ServerFit, TheScreenSaysHowFarOffEachFigureIs) {
 
 TEST(ServerFit, ItSaysHowSureItIsAndWhichLevelToMeasure) {
     ServerFit fit = some_fit();
-    fit.target = "http://server:8000";
+    fit.again = "http://server:8000 --isl 300";
     EXPECT_THAT(certainty_of(fit), HasSubstr("At the 1 other measured level, "));
     EXPECT_THAT(certainty_of(fit), HasSubstr("output tokens/s by 5 %, TTFT p50 by 0 %, ITL p50 by 5 %"));
     EXPECT_THAT(certainty_of(fit), Not(HasSubstr("sweep"))) << "every level was measured";
     fit.levels.push_back({.load = 16, .predicted = figures(400, 0.2, 0.03)});
     fit.levels.push_back({.load = 1, .predicted = figures(60, 0.1, 0.02)});
-    EXPECT_THAT(certainty_of(fit), HasSubstr("paretoken sweep http://server:8000 --concurrency 16"));
+    EXPECT_THAT(certainty_of(fit),
+                HasSubstr("paretoken sweep http://server:8000 --isl 300 --concurrency 16"));
     fit.axis = "req/s";
     EXPECT_THAT(certainty_of(fit), HasSubstr("--request-rate 16"));
     fit.levels.front().measured.reset();
