@@ -150,8 +150,8 @@ std::string load_and_cost(const ReportPoint& point) {
 }
 
 std::string within_text(const ReportPoint& point) {
-    return load_and_cost(point) +
-           " is cheaper and was measured within the limits, which is not shown at 99 %";
+    return fmt::format("{} is {} and was measured within the limits, which is not shown at 99 %",
+                       load_and_cost(point), point.cost ? "cheaper" : "faster");
 }
 
 std::string missed_text(const ReportPoint& point, const std::vector<Slo>& slos) {

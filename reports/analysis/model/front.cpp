@@ -104,7 +104,12 @@ bool quality_allows(const Configuration& a, const Configuration& b, const FrontO
 
 /// The difference that keeps two configurations off a common front, in words; empty when there is none.
 std::string differing_part(const Configuration& a, const Configuration& b, bool in_dollars) {
-    if (a.served != b.served) return fmt::format("another model ({})", b.served);
+    if (a.served != b.served) {
+        if (b.served.empty()) return "perhaps another model (its result names none)";
+        if (a.served.empty())
+            return fmt::format("perhaps another model ({}; the other result names none)", b.served);
+        return fmt::format("another model ({})", b.served);
+    }
     const auto fingerprint = [](const Configuration& c) {
         return c.points.empty() ? std::string() : c.points.front().result.workload.fingerprint;
     };

@@ -19,7 +19,8 @@ std::string remark_of(const Choice& choice) {
     return remark;
 }
 
-Table choice_table(const ReportModel& model) {
+/// The table has a column of costs if `priced`.
+Table choice_table(const ReportModel& model, bool priced) {
     Table table{{{"Configuration", Align::left},
                  {"$ per M output"},
                  {"Load", Align::left},
@@ -40,6 +41,9 @@ Table choice_table(const ReportModel& model) {
         table.columns.pop_back();
         for (auto& row : table.rows) row.pop_back();
     }
+    if (priced) return table;
+    table.columns.erase(table.columns.begin() + 1);
+    for (auto& row : table.rows) row.erase(row.begin() + 1);
     return table;
 }
 
@@ -49,22 +53,29 @@ std::vector<Section> choice_sections(const ReportModel& model) {
     const ChoiceTable& choice = model.choice;
     if (choice.ranked.empty() || (choice.slos.empty() && choice.ranked.size() < 2)) return {};
     const bool limited = !choice.slos.empty();
-    Section section{"choice", limited ? "Cheapest within your limits" : "Cheapest"};
+    const bool priced = std::ranges::any_of(
+        choice.ranked, [](const Choice& one) { return one.usd_per_m_output.has_value(); });
+    const std::string best = priced ? "cheapest" : "fastest";
+    Section section{
+        "choice", fmt::format("{}{}", priced ? "Cheapest" : "Fastest", limited ? " within your limits" : "")};
+    const std::string unpriced =
+        priced ? "" : " No price is known, so the fastest is the one with the most output tokens per second.";
     section.blocks.push_back({Paragraph{
-        limited
-            ? fmt::format(
-                  "The limits are {}. Of each configuration, the table has the cheapest run that proves them "
-                  "at 99 % confidence, or else the cheapest whose measured values keep them with too few "
-                  "requests to prove it. A run whose server did not keep up with the arrivals misses every "
-                  "limit.",
-                  fmt::join(choice.slos, " and "))
-            : "No limit was given (--slo): these are the cheapest runs of each configuration."}});
-    section.blocks.push_back({choice_table(model)});
+        (limited ? fmt::format(
+                       "The limits are {}. Of each configuration, the table has the {} run that proves them "
+                       "at 99 % confidence, or else the {} whose measured values keep them with too few "
+                       "requests to prove it. A run whose server did not keep up with the arrivals misses "
+                       "every limit.",
+                       fmt::join(choice.slos, " and "), best, best)
+                 : fmt::format("No limit was given (--slo): these are the {} runs of each configuration.",
+                               best)) +
+        unpriced}});
+    section.blocks.push_back({choice_table(model, priced)});
     if (const Choice& first = choice.ranked.front(); !first.command.empty())
         section.blocks.push_back({Folded{
-            "Measure the cheapest again",
-            {{Paragraph{"The cheapest of several runs may be cheapest by chance, so measure it again. " +
-                        first.command_note}},
+            fmt::format("Measure the {} again", best),
+            {{Paragraph{fmt::format("The {0} of several runs may be {0} by chance, so measure it again. {1}",
+                                    best, first.command_note)}},
              {Command{first.command}}}}});
     return {std::move(section)};
 }

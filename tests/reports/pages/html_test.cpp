@@ -7,6 +7,7 @@
 
 #include "core/embedded.h"
 #include "core/result/metrics.h"
+#include "reports/pages/markdown.h"
 #include "tests/reports/sample_report.h"
 #include "tests/support/paths.h"
 
@@ -176,6 +177,16 @@ TEST(HtmlReport, WithoutAPriceSaysWhatIsMissing) {
     EXPECT_THAT(page, Not(HasSubstr("What a token costs")));
     EXPECT_THAT(page, Not(HasSubstr("Price card")));
     EXPECT_THAT(page, Not(HasSubstr("Cheapest")));
+    for (const std::vector<std::string>& slos : {std::vector<std::string>{}, {"tpot_p90:25"}}) {
+        model.choice.slos = slos;
+        for (Choice& choice : model.choice.ranked) choice.usd_per_m_output.reset();
+        model.choice.ranked.front().command = "paretoken run http://127.0.0.1:8080";
+        const std::string text = markdown_report(model);
+        EXPECT_THAT(text, HasSubstr(slos.empty() ? "## Fastest\n" : "## Fastest within your limits\n"));
+        EXPECT_THAT(text, HasSubstr("No price is known"));
+        EXPECT_THAT(text, HasSubstr("Measure the fastest again"));
+        EXPECT_THAT(text, Not(HasSubstr("heapest")));
+    }
 }
 
 TEST(HtmlReport, NeverCallsAnInvalidRunTheBest) {

@@ -114,6 +114,21 @@ TEST(Front, DoesNotGoOverModelsWorkloadsOrPriceBasesUnlessToldTo) {
                 Contains(HasSubstr("B has another model (qwen) than A; they share a front nevertheless")));
 }
 
+TEST(Front, SaysWhichResultNamesNoModel) {
+    std::vector<Configuration> all{configuration("A", {point(8, 60, 1)}),
+                                   configuration("B", {point(8, 40, 2)})};
+    all[0].served = "qwen";
+    all[1].served.clear();
+    EXPECT_THAT(
+        place_on_fronts(all, {}).separate,
+        ElementsAre("B has perhaps another model (its result names none) than A, so they do not share "
+                    "a front; --anyway joins them."));
+    std::swap(all[0].served, all[1].served);
+    EXPECT_THAT(place_on_fronts(all, {}).separate,
+                ElementsAre("B has perhaps another model (qwen; the other result names none) than A, so they "
+                            "do not share a front; --anyway joins them."));
+}
+
 TEST(Front, DoesNotHoldWhatHasNoPriceAgainstWhatHasOne) {
     std::vector<Configuration> all{configuration("A", {point(8, 60, 1)}),
                                    configuration("B", {point(8, 40, 2)})};
