@@ -283,6 +283,10 @@ void show_table(const reports::SweepFile& file, const std::filesystem::path& dir
     std::fflush(stdout);
 }
 
+bool has_begun(const reports::SweepPoint& point) {
+    return point.state != reports::PointState::pending;
+}
+
 /// Ends a sweep over a ladder: prints its table, and for each cell what its runs say about the limits. Throws
 /// if a point is missing or invalid, if no cell has a load within the limits, or, if it is required that they
 /// are met, unless in each cell the highest load within the limits is shown to meet them.
@@ -412,7 +416,8 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
             experiments::measure_points(launcher, plan, file, directory, session);
         }
     } catch (...) {
-        show_table(file, directory, shown);  // shows the points measured so far
+        // Shows the points measured so far; before the first one there is only the reason.
+        if (std::ranges::any_of(file.points, has_begun)) show_table(file, directory, shown);
         throw;
     }
     write_exports(exports, reports::find_run_directories(directory));

@@ -241,8 +241,9 @@ class Against(Case):
                                  (("--against", self.DRAFTS, "--search", "slo", "--slo", "ttft_p95:800"), ("--against", "--search")),
                                  (("--against", self.DRAFTS, "--request-rate", "auto"), ("--against", "auto"))):
             with self.subTest(arguments):
-                self.fails_clearly(paretoken("sweep", self.PLAIN, "--virtual", *arguments, "--out", self.directory / "none"), 2,
-                                   *words)
+                done = paretoken("sweep", self.PLAIN, "--virtual", *arguments, "--out", self.directory / "none")
+                self.fails_clearly(done, 2, *words)
+                self.assertEqual(done.stdout, "", "a table of what was not measured")
         self.fails_clearly(paretoken("sweep", "--server-cmd", "serve {port}", "--against", "http://localhost:1", "--out",
                                      self.directory / "none"), 2, "--against", "--server-cmd")
 
