@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/run/result_of.h"
+#include "core/text/natural_order.h"
 #include "reports/files/file_io.h"
 #include "reports/files/json/run_json.h"
 #include "reports/files/json/sweep_json.h"
@@ -72,7 +73,7 @@ void add_run_directories(const fs::path& path, ResultDirectories& found, bool ru
     for (const auto& entry :
          fs::directory_iterator(path, fs::directory_options::skip_permission_denied, error))
         if (entry.is_directory() && !entry.is_symlink()) below.push_back(entry.path());
-    std::ranges::sort(below);
+    std::ranges::sort(below, NaturalLess(), [](const fs::path& one) { return one.string(); });
     for (const fs::path& directory : below) add_run_directories(directory, found, runs_of_caches);
 }
 

@@ -12,6 +12,7 @@
 #include "core/evidence/unpaired.h"
 #include "core/result/metrics.h"
 #include "core/statistics.h"
+#include "core/text/natural_order.h"
 
 namespace paretoken::reports {
 namespace {
@@ -191,7 +192,7 @@ std::string sentence_of(const std::string& load, const std::string& name, const 
     return fmt::format("At {}, {} {}, compared with {}.", load, name, list, first);
 }
 
-std::string joined_texts(const std::set<std::string>& texts) {
+std::string joined_texts(const std::set<std::string, NaturalLess>& texts) {
     return texts.empty() ? "not known" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
@@ -231,7 +232,7 @@ void add_differences(const std::vector<ComparedSide>& sides, std::vector<std::st
     for (const Condition& condition : kConditions) {
         std::vector<std::string> texts;
         for (const ComparedSide& side : sides) {
-            std::set<std::string> values;
+            std::set<std::string, NaturalLess> values;
             for (const ReportPoint& point : side.points)
                 if (std::string text = condition.of(point.result); !text.empty())
                     values.insert(std::move(text));

@@ -9,6 +9,7 @@
 
 #include "core/formats.h"
 #include "core/stable_sort.h"
+#include "core/text/natural_order.h"
 #include "reports/analysis/micro/micro_bound.h"
 #include "reports/analysis/micro/micro_results.h"
 
@@ -67,7 +68,7 @@ std::vector<PictureSeries> series_of(const MicroResults& micro, double unit, Pla
         sum.valid = sum.valid && row.valid;
         if (sum.note.empty()) sum.note = note_of(row);
     }
-    std::map<std::string, std::map<double, PicturePoint>> best;
+    std::map<std::string, std::map<double, PicturePoint>, NaturalLess> best;
     for (const auto& [name, sum] : sums) {
         const PicturePoint point{sum.at.x, sum.at.amount / sum.seconds / unit, sum.valid, name, sum.note};
         const auto [held, added] = best[sum.at.series].try_emplace(sum.at.x, point);
@@ -345,7 +346,7 @@ DevicePicture picture_of_both(const MicroResults& first, const MicroResults& sec
     };
     add(a, "first");
     add(b, "second");
-    for (Picture& picture : both.pictures) sort_stably(picture.series, {}, &PictureSeries::name);
+    for (Picture& picture : both.pictures) sort_stably(picture.series, NaturalLess(), &PictureSeries::name);
     return both;
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/plan/plan_fields.h"
+#include "core/text/natural_order.h"
 
 namespace paretoken::reports {
 namespace {
@@ -55,7 +56,7 @@ std::set<std::string> names_in(const std::vector<Labels>& all) {
 }
 
 std::string in_words(const std::vector<Labels>& all) {
-    std::map<std::string, std::set<std::string>> values;
+    std::map<std::string, std::set<std::string, NaturalLess>> values;
     for (const Labels& labels : all)
         for (const auto& [name, value] : labels) values[name].insert(value);
     std::vector<std::string> parts;

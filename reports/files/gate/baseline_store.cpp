@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/run/distinct_runs.h"
 #include "core/stable_sort.h"
+#include "core/text/natural_order.h"
 #include "core/validity/validity.h"
 #include "reports/analysis/gate/same_work.h"
 #include "reports/files/gate/gate_run.h"
@@ -139,7 +140,7 @@ std::vector<StoredBaseline> BaselineStore::list() const {
         std::ranges::sort(found.back().runs);
         if (found.back().runs.empty()) found.pop_back();
     }
-    std::ranges::sort(found, {}, &StoredBaseline::name);
+    std::ranges::sort(found, NaturalLess(), &StoredBaseline::name);
     return found;
 }
 

@@ -15,6 +15,7 @@
 #include "core/run/result_of.h"
 #include "core/text/byte_order_mark.h"
 #include "core/text/content_hash.h"
+#include "core/text/natural_order.h"
 #include "reports/files/file_io.h"
 #include "reports/files/interop/readers/foreign_readers.h"
 #include "reports/files/recorded_files.h"
@@ -254,7 +255,7 @@ std::vector<fs::path> foreign_files(const fs::path& path) {
         if (format != nullptr && (format->repeats_others == nullptr || !format->repeats_others(entry.path())))
             found.push_back(entry.path());
     }
-    std::ranges::sort(found);
+    std::ranges::sort(found, NaturalLess(), [](const fs::path& one) { return one.string(); });
     return found;
 }
 

@@ -176,6 +176,16 @@ TEST(FindRunDirectories, FindsARunAndTheRunsOfASweepInItsOrder) {
     EXPECT_EQ(read_sweep(sweep), file);
 }
 
+TEST(FindRunDirectories, ListsNumberedDirectoriesByTheirNumbers) {
+    const TemporaryDirectory directory;
+    for (const std::string name : {"x16", "x2", "x100"}) {
+        write_begun(directory.path() / name, {}, {});
+        write_run(directory.path() / name, sample::run(2));
+    }
+    EXPECT_THAT(find_run_directories(directory.path()),
+                ElementsAre(directory.path() / "x2", directory.path() / "x16", directory.path() / "x100"));
+}
+
 TEST(FindResultDirectories, TakesAnExperimentOnPrefixCachingAsOneResultBesideRuns) {
     TemporaryDirectory directory;
     for (const char* const run : {"run", "cache/c1", "cache/w8"}) {

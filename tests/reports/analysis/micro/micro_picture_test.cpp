@@ -103,6 +103,19 @@ TEST(MicroPicture, LeavesVariantsOfAttentionOutAndNamesBatchesAndLatentCaches) {
     EXPECT_EQ(attention.series[1].name, "latent bf16, batch 64");
 }
 
+TEST(MicroPicture, NamesSeriesInTheOrderOfTheirNumbers) {
+    MicroResults results;
+    for (const int batch : {1, 2, 16, 128})
+        results.rows.push_back(gpu_row(
+            "attention/preset:llama3-8b/kv:bf16/batch:" + std::to_string(batch) + "/ctx:4096" + kGpu, 1e12));
+    const DevicePicture device = picture_of(results);
+    const Picture& attention = picture(device, "attention");
+    std::vector<std::string> names;
+    for (const PictureSeries& series : attention.series) names.push_back(series.name);
+    EXPECT_EQ(names, (std::vector<std::string>{"bf16, batch 1", "bf16, batch 2", "bf16, batch 16",
+                                               "bf16, batch 128"}));
+}
+
 TEST(MicroPicture, StacksALayersOperationsInTheirOrderWithWhatIsBetweenThem) {
     const DevicePicture device = picture_of(h200());
     ASSERT_EQ(device.layers.size(), 1u);
