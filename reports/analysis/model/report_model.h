@@ -218,10 +218,13 @@ struct DemandRow {
     std::size_t configuration = 0;  ///< index of the configuration in the model
     std::string load_label = {};    ///< load of the run that one deployment carries
     double requests_per_s = 0;      ///< that one deployment carries within the limits
-    bool shown = false;             ///< whether the run is shown at 99 % to meet the limits
-    std::uint64_t replicas = 0;     ///< deployments
-    std::uint64_t machines = 0;     ///< GPUs, or machines without GPUs, of all of them
-    double utilization = 0;         ///< demand ÷ what all of them carry
+    /// of that rate in a closed loop; absent if the run was too short for an interval
+    std::optional<Interval> requests_per_s_ci95 = {};
+    bool shown = false;               ///< whether the run is shown at 99 % to meet the limits
+    std::uint64_t replicas = 0;       ///< deployments
+    std::uint64_t most_replicas = 0;  ///< deployments if one carries the lower end of the interval
+    std::uint64_t machines = 0;       ///< GPUs, or machines without GPUs, of all of them
+    double utilization = 0;           ///< demand ÷ what all of them carry
     bool queues = false;  ///< whether the run was a closed loop, in which no request waits for others
     std::optional<double> usd_per_month = {};
     std::string why_not = {};  ///< reason why no run can carry requests; empty if one can

@@ -1,17 +1,27 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "reports/analysis/model/join/demand.h"
 #include "reports/analysis/sections/sections.h"
 
 namespace paretoken::reports {
 namespace {
 
+/// "23.5 (22.9–24.1)"
+std::string rate_text(const DemandRow& row) {
+    const std::string rate = significant(row.requests_per_s);
+    if (!row.requests_per_s_ci95) return rate;
+    return fmt::format("{} ({}–{})", rate, significant(std::max(0.0, row.requests_per_s_ci95->low)),
+                       significant(row.requests_per_s_ci95->high));
+}
+
 Table table_of_demand(const ReportModel& model) {
     Table table{{{"Configuration", Align::left},
                  {"Deployments"},
                  {"GPUs or machines"},
                  {"$ per month"},
-                 {"req/s of one"},
+                 {"req/s of one (95 % interval)"},
                  {"Load", Align::left},
                  {"Used"},
                  {"Remark", Align::left}},
@@ -25,8 +35,8 @@ Table table_of_demand(const ReportModel& model) {
         }
         table.rows.push_back(
             {configuration.title, fmt::format("{}", row.replicas), fmt::format("{}", row.machines),
-             row.usd_per_month ? "$" + dollars(*row.usd_per_month) : "–", significant(row.requests_per_s),
-             row.load_label, fmt::format("{:.0f} %", row.utilization * 100),
+             row.usd_per_month ? "$" + dollars(*row.usd_per_month) : "–", rate_text(row), row.load_label,
+             fmt::format("{:.0f} %", row.utilization * 100),
              row.shown ? ""
                        : "measured within the limits, with too few requests to prove it at 99 % confidence"});
     }
@@ -47,8 +57,9 @@ std::vector<Section> demand_sections(const ReportModel& model) {
                 fmt::format("What {} requests per second need", significant(asked.requests_per_s)),
                 {{Paragraph{demand_sentence(model)}},
                  {table_of_demand(model)},
-                 {Paragraph{"A deployment carries the requests per second of the run that completed the most "
-                            "of them within the limits." +
+                 {Paragraph{"A deployment carries the requests per second of the run with the most of them "
+                            "within the limits: the rate at which they arrived or, with a fixed number in "
+                            "flight, the rate at which they were completed." +
                             reserve + " A month has 720 hours."}}}}};
 }
 

@@ -153,8 +153,8 @@ void fields(auto& a, Is<ChoiceTable> auto& v) {
 }
 
 void fields(auto& a, Is<DemandRow> auto& v) {
-    PARETOKEN_FIELDS(a, v, configuration, load_label, requests_per_s, shown, replicas, machines, utilization,
-                     queues, usd_per_month, why_not);
+    PARETOKEN_FIELDS(a, v, configuration, load_label, requests_per_s, requests_per_s_ci95, shown, replicas,
+                     most_replicas, machines, utilization, queues, usd_per_month, why_not);
 }
 
 void fields(auto& a, Is<DemandTable> auto& v) {

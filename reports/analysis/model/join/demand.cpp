@@ -16,11 +16,14 @@
 namespace paretoken::reports {
 namespace {
 
+/// The rate that a deployment carries: in an open loop that of the arrivals, with which unfit_because() says
+/// whether it kept up; else the completed requests, whose number in the window depends on chance.
 double requests_per_s(const ReportPoint& point) {
-    return point.result.throughput.at(figure::kRequests).value_or(0);
+    return point.open_loop && point.load > 0 ? point.load
+                                             : point.result.throughput.at(figure::kRequests).value_or(0);
 }
 
-/// The run of a configuration that completed the most requests per second within the limits, or null.
+/// The run of a configuration that carried the most requests per second within the limits, or null.
 const ReportPoint* fullest_within(const Configuration& configuration, const std::vector<Slo>& slos) {
     const ReportPoint* fullest = nullptr;
     for (const ReportPoint& point : configuration.points)
@@ -28,6 +31,12 @@ const ReportPoint* fullest_within(const Configuration& configuration, const std:
             (fullest == nullptr || requests_per_s(point) > requests_per_s(*fullest)))
             fullest = &point;
     return fullest;
+}
+
+/// The deployments of which each carries so many requests per second.
+std::uint64_t replicas_at(double requests_per_s, const AskedDemand& asked) {
+    return static_cast<std::uint64_t>(
+        std::ceil(asked.requests_per_s / (requests_per_s * asked.target_utilization) * (1 - 1e-9)));
 }
 
 DemandRow row_of(const Configuration& configuration, std::size_t index, const std::vector<Slo>& slos,
@@ -43,9 +52,11 @@ DemandRow row_of(const Configuration& configuration, std::size_t index, const st
     }
     row.load_label = point->load_label;
     row.requests_per_s = requests_per_s(*point);
+    if (!point->open_loop) row.requests_per_s_ci95 = point->result.throughput.interval(figure::kRequests);
     row.shown = verdict_on_all(*point, slos) == SloVerdict::met;
-    row.replicas = static_cast<std::uint64_t>(
-        std::ceil(asked.requests_per_s / (row.requests_per_s * asked.target_utilization) * (1 - 1e-9)));
+    row.replicas = replicas_at(row.requests_per_s, asked);
+    const auto& interval = row.requests_per_s_ci95;
+    row.most_replicas = interval && interval->low > 0 ? replicas_at(interval->low, asked) : row.replicas;
     row.machines = row.replicas * std::max(1U, point->result.provenance.hardware_count);
     row.utilization = asked.requests_per_s / (row.requests_per_s * static_cast<double>(row.replicas));
     row.queues = !point->open_loop;
@@ -53,6 +64,14 @@ DemandRow row_of(const Configuration& configuration, std::size_t index, const st
         row.usd_per_month =
             point->cost->usd_per_h * static_cast<double>(row.replicas) * cards::kHoursPerMonth;
     return row;
+}
+
+/// " (95 % interval 22.9 to 24.1)"; empty without an interval.
+std::string interval_text(const DemandRow& row) {
+    const auto& interval = row.requests_per_s_ci95;
+    return interval ? fmt::format(" (95 % interval {} to {})", significant(std::max(0.0, interval->low)),
+                                  significant(interval->high))
+                    : "";
 }
 
 /// The order of the table: by cost, then by machines; rows without a run last.
@@ -90,11 +109,15 @@ std::string demand_sentence(const ReportModel& model) {
     if (demand.ranked.empty() || !demand.ranked.front().why_not.empty()) return title + ".";
     const DemandRow& best = demand.ranked.front();
     std::string text =
-        fmt::format("{}: each carries {} req/s within the limits ({}, {}), and {:.0f} % of that is used.",
-                    title, significant(best.requests_per_s), best.load_label,
+        fmt::format("{}: each carries {} req/s{} within the limits ({}, {}), and {:.0f} % of that is used.",
+                    title, significant(best.requests_per_s), interval_text(best), best.load_label,
                     best.shown ? "proved at 99 % confidence"
                                : "measured, with too few requests to prove it at 99 % confidence",
                     best.utilization * 100);
+    if (best.most_replicas > best.replicas)
+        text += fmt::format(" With the lower end of the interval, {} are needed.", best.most_replicas);
+    if (best.queues && !best.requests_per_s_ci95)
+        text += " The run is too short to know how far chance moved this rate: measure this load for longer.";
     if (best.queues)
         text +=
             " The run had a fixed number of requests in flight. Requests that arrive at random also queue: "

@@ -8,8 +8,9 @@
 
 namespace paretoken::reports {
 
-/// Compares the configurations, the cheapest first. A deployment carries the requests/s of the run that
-/// completed the most within `slos`. Points are those of build_report().
+/// Compares the configurations, the cheapest first. A deployment carries the requests/s of the run with the
+/// most of them within `slos`: the rate of the arrivals, or what a closed loop completed. Points are those of
+/// build_report().
 DemandTable demand_of(const std::vector<Configuration>& configurations, const std::vector<Slo>& slos,
                       const AskedDemand& asked);
 

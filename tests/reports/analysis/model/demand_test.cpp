@@ -68,6 +68,39 @@ TEST(Demand, is_exact_for_every_multiple_of_what_one_deployment_carries) {
     }
 }
 
+TEST(Demand, says_the_interval_of_what_a_closed_loop_completed_or_that_the_run_was_too_short) {
+    ReportModel model;
+    model.configurations = two_that_differ();
+    model.demand = demand_of(model.configurations, kSlos, {.requests_per_s = 20});
+    EXPECT_FALSE(model.demand->ranked[0].requests_per_s_ci95);
+    EXPECT_EQ(model.demand->ranked[0].most_replicas, 5U);
+    EXPECT_THAT(demand_sentence(model), HasSubstr("too short"));
+    for (Configuration& configuration : model.configurations)
+        for (ReportPoint& point : configuration.points) {
+            const double rate = point.result.throughput.at(figure::kRequests).value();
+            point.result.throughput.set(figure::kRequests, rate,
+                                        Interval{.low = 0.8 * rate, .high = 1.2 * rate});
+        }
+    model.demand = demand_of(model.configurations, kSlos, {.requests_per_s = 20});
+    EXPECT_EQ(model.demand->ranked[0].replicas, 5U);
+    EXPECT_EQ(model.demand->ranked[0].most_replicas, 7U) << "20 / 3.2 = 6.25";
+    EXPECT_THAT(demand_sentence(model), HasSubstr("4.00 req/s (95 % interval 3.20 to 4.80)"));
+    EXPECT_THAT(demand_sentence(model), HasSubstr("With the lower end of the interval, 7 are needed."));
+    EXPECT_THAT(demand_sentence(model), Not(HasSubstr("too short")));
+}
+
+TEST(Demand, in_an_open_loop_is_carried_at_the_rate_of_the_arrivals) {
+    std::vector<Configuration> all = two_that_differ();
+    for (Configuration& configuration : all)
+        for (ReportPoint& point : configuration.points) {
+            point.open_loop = true;
+            point.load = 1.25 * point.result.throughput.at(figure::kRequests).value();
+        }
+    const DemandTable table = demand_of(all, kSlos, {.requests_per_s = 20});
+    EXPECT_DOUBLE_EQ(table.ranked[0].requests_per_s, 5) << "and not the 4 that a short window served";
+    EXPECT_EQ(table.ranked[0].replicas, 4U);
+}
+
 TEST(Demand, counts_the_gpus_of_a_deployment) {
     std::vector<Configuration> all = two_that_differ();
     for (ReportPoint& point : all[1].points) point.result.provenance.hardware_count = 4;
