@@ -20,12 +20,14 @@
 #include "cli/micro/micro_cache.h"
 #include "cli/options/demand.h"
 #include "cli/options/invocation.h"
+#include "cli/plan/runs_directory.h"
 #include "cli/report.h"
 #include "core/error.h"
 #include "core/result/slo.h"
 #include "core/text/content_hash.h"
 #include "core/version.h"
 #include "experiments/server/provenance.h"
+#include "experiments/simulated_rate.h"
 #include "experiments/watch/page_server.h"
 #include "reports/analysis/cache/picture.h"
 #include "reports/analysis/cache/words.h"
@@ -354,6 +356,11 @@ ReportModel model_of(const ReportCommand& command) {
         options.title = "Prefix caching of " + options.caches.front().report.target;
     options.searches = sweeps.searches();
     if (command.refold) refold_all(runs, command, options.slos);
+    const RunsDirectory simulated("");
+    options.simulated_rate = [&simulated, number = 0](const reports::SimulatedLoad& load) mutable {
+        return experiments::simulated_rate(load, simulated.path() / fmt::format("{}", number++),
+                                           this_invocation());
+    };
     for (reports::LoadedRun& run : runs) run.directory = reports::shown_name(run.directory);
     options.known_models = cards_named_by(runs);
     const LoadedGates gates = loaded_gates(found.gates);
@@ -570,7 +577,7 @@ void add_report(CLI::App& app) {
     sub->add_option(
         "--what-if", command->what_ifs,
         "Estimate every configuration with changes, e.g. gpu=h100-sxm,tp=2,weights=fp8,kv=fp8,hit=.9: the "
-        "hardware limit with the changes × the share of the limit that the runs reached; may be repeated");
+        "measured rate × how much faster a simulated server is with them; may be repeated");
     sub->add_option("--x", command->x,
                     "Horizontal axis of the front: interactivity_p90, decode_interactivity_p50, ttft_p95 "
                     "or e2e_p95; date draws the history of every load")

@@ -141,6 +141,7 @@ PARTS = {
         "sweep": {"run"},
         "sizing": {"sweep"},
         "server_fit": {"run"},
+        "simulated_rate": {"run"},
         "watch": {"server"},
         "first_look": {"sweep"},
     },

@@ -291,6 +291,21 @@ class WhatIfs(Case):
                              ["c=1 est.", "c=16 est.", "c=4 est."])
             self.assertTrue(any(filled and not label.endswith("est.") for label, filled in drawn))
 
+    def test_an_estimate_is_near_what_a_simulated_server_then_does(self):
+        load = ("--virtual", "--concurrency", 64, "--num-prompts", 1000)
+        for out, words in (("here", ["sim:llama3-8b/h100-sxm/bf16", "--isl", 512, "--osl", 128]),
+                           ("hit", ["sim:llama3-8b/h100-sxm/bf16", "--dataset", "shared_prefix:groups=1,levels=358,unique=154,osl=128"]),
+                           ("h200", ["sim:llama3-8b/h200/fp8", "--isl", 512, "--osl", 128])):
+            self.measures(paretoken("run", *words, *load, "--out", self.directory / out))
+        page = self.directory / "report.html"
+        self.succeeds(paretoken("report", self.directory / "here", "--what-if", "hit=.7", "--what-if", "gpu=h200,weights=fp8",
+                                "--out", page))
+        for what_if, then in zip(json.loads(page.with_suffix(".json").read_text())["what_ifs"], ("hit", "h200")):
+            (estimate,) = what_if["points"]
+            measured = json.loads((self.directory / then / "run.json").read_text())["throughput"]["output_tokens_per_s"]
+            self.assertTrue(estimate["simulated"])
+            self.assertAlmostEqual(estimate["output_tokens_per_s"] / measured, 1, delta=.05, msg=then)
+
     def test_the_gpu_of_a_simulated_deployment_is_known(self):
         sweep = self.directory / "sweep"
         self.succeeds(paretoken("sweep", "sim:llama-3.1-8b/l40sx1?max_num_seqs=256", "--virtual", "--concurrency", "1,4", "--isl",

@@ -491,12 +491,32 @@ class FromAMeasuredServer(Case):
     def test_one_run_predicts_the_levels_around_it_or_those_asked_for(self):
         run = self.sweep("sim:llama3-8b/h100/fp8") / "c0008"
         done = paretoken("plan", "--from", run, *self.CARD, "--json")
-        self.assertEqual([level["load"] for level in json.loads(done.stdout)["levels"]], [2, 4, 16, 32, 64])
+        fit = json.loads(done.stdout)
+        self.assertEqual([level["load"] for level in fit["levels"]], [2, 4, 16, 32, 64])
+        next_command = shlex.split(fit["certainty"][fit["certainty"].index("paretoken sweep"):])
+        self.assertEqual(next_command[2], "sim:llama3-8b/h100/fp8")
+        self.assertIn("--virtual", next_command, "it measures the server as it was measured")
+        self.assertIn(self.OSL, next_command, "with the same requests")
+        self.assertEqual(next_command[-2:], ["--concurrency", "64"])
+        self.measures(paretoken(*next_command[1:], "--out", self.directory / "next"))
         done = paretoken("plan", "--from", run, *self.CARD, "--at", "1,100", "--json")
         fit = json.loads(done.stdout)
         self.assertEqual([level["load"] for level in fit["levels"]], [1, 100])
         self.assertNotIn("profile", fit)
         self.assertNotIn("measured", fit["levels"][0])
+
+    def test_the_ranges_hold_what_is_measured_in_nine_of_ten_cases(self):
+        held = []
+        for number, profile in enumerate(("", "?jitter=.1", "?linear_overlap_exponent=1")):
+            run = self.directory / str(number)
+            self.measures(paretoken("sweep", f"sim:llama3-8b/h100/fp8{profile}", "--virtual", "--concurrency", "1..64", "--isl",
+                                    "uniform:min=256,max=768", "--osl", self.OSL, "--out", run))
+            done = self.succeeds(paretoken("plan", "--from", run, *self.CARD, "--json"))
+            for level in json.loads(done.stdout)["levels"]:
+                for figure, measured in level["measured"].items():
+                    held.append(level["low"][figure] <= measured <= level["high"][figure])
+        self.assertEqual(len(held), 3 * 6 * 3)
+        self.assertGreaterEqual(sum(held) / len(held), .9)
 
     def test_a_server_without_a_card_is_fitted_too(self):
         run = self.sweep("sim:llama3-8b/h100/fp8", "--gpu", "other:my accelerator")

@@ -35,7 +35,9 @@ struct JoinOptions {
         known_models;  ///< cards that the runs name (run --model-card), by content_hash_of
     /// Reads a card with other number formats, for `what_ifs`. Throws UsageError.
     std::function<cards::ModelCard(const std::string& spec, const cards::ModelCardOptions& formats)> card_of;
-    std::vector<WhatIfSpec> what_ifs;                  ///< --what-if
+    std::vector<WhatIfSpec> what_ifs;  ///< --what-if
+    /// Simulates deployments of `what_ifs` on GPUs with a card; if it is empty, nothing is simulated.
+    SimulatedRate simulated_rate = {};
     std::optional<std::vector<std::string>> group_by;  ///< --group-by; if absent, grouped_runs() chooses
     std::optional<std::string> gpu;        ///< --gpu NAME[xN]: hardware of runs that name no known GPU
     std::vector<cards::PriceCard> prices;  ///< --price; the first card with a price for the hardware is used

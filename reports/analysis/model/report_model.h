@@ -262,15 +262,16 @@ struct FrontNote {
 struct Estimate {
     std::size_t point = 0;  ///< index of the run in its configuration
     std::string load_label = {};
-    double of_limit = 0;  ///< measured rate ÷ hard limit where it was measured, at most 1
+    double of_limit = 0;  ///< estimate ÷ hard limit of the imagined deployment, at most 1
     double output_tokens_per_s = 0;
+    bool simulated = false;  ///< by simulated servers; else by the share of the limit that was reached
     std::optional<double> interactivity = {};
     std::optional<double> usd_per_m_output = {};
 
     bool operator==(const Estimate&) const = default;
 };
 
-/// Estimates for another deployment: its limit × the share of it that the runs reached.
+/// Estimates for another deployment (what_if.h).
 struct WhatIf {
     std::string asked;              ///< value of --what-if as the user wrote it
     std::size_t configuration = 0;  ///< index of the configuration that was measured

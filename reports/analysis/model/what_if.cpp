@@ -106,6 +106,24 @@ Totals with_hit(Totals work, double hit) {
     return work;
 }
 
+std::optional<double> simulated_change(const MeasuredLoad& load, SimulatedLoad here, SimulatedLoad there,
+                                       std::optional<double> hit, const SimulatedRate& rate) {
+    const Totals& work = load.work;
+    const double input = work.fresh_input_tokens + work.cached_input_tokens;
+    if (!(work.prompts > 0) || !(input > 0)) return {};
+    for (SimulatedLoad* const one : {&here, &there}) {
+        one->in_flight = load.batch;
+        one->input_tokens = input / work.prompts;
+        one->output_tokens = 1 + work.decoded_tokens / work.prompts;
+        one->hit = work.cached_input_tokens / input;
+    }
+    there.hit = hit.value_or(there.hit);
+    const auto before = rate(here);
+    const auto after = before ? rate(there) : std::nullopt;
+    if (!after || !(*before > 0) || !(*after > 0)) return {};
+    return *after / *before;
+}
+
 std::vector<Estimate> estimates_of(const Configuration& configuration, const std::vector<MeasuredLoad>& loads,
                                    const WhatIfLimits& limits) {
     std::vector<Estimate> estimates;
@@ -116,11 +134,15 @@ std::vector<Estimate> estimates_of(const Configuration& configuration, const std
         const auto here = limit_at(limits.here, LimitKind::hard, load.work, load.batch);
         const auto there = limit_at(limits.there, LimitKind::hard, there_work, load.batch);
         if (!here || !there) continue;
-        const double share = std::min(1.0, *point.output_tokens_per_s / here->output_tokens_per_s);
+        const double measured = *point.output_tokens_per_s;
+        const double share = load.simulated_change
+                                 ? measured * *load.simulated_change / there->output_tokens_per_s
+                                 : measured / here->output_tokens_per_s;
         Estimate estimate{.point = load.point,
                           .load_label = point.load_label,
-                          .of_limit = share,
-                          .output_tokens_per_s = share * there->output_tokens_per_s};
+                          .of_limit = std::min(1.0, share),
+                          .output_tokens_per_s = std::min(1.0, share) * there->output_tokens_per_s,
+                          .simulated = load.simulated_change.has_value()};
         if (point.interactivity)
             estimate.interactivity =
                 *point.interactivity * estimate.output_tokens_per_s / *point.output_tokens_per_s;
@@ -141,6 +163,9 @@ std::string what_if_sentence(const ReportModel& model, const WhatIf& what_if) {
     if (best.interactivity) text += fmt::format(", {} tok/s per user", significant(best.interactivity));
     if (best.usd_per_m_output)
         text += fmt::format(", ${} per million output tokens", dollars(*best.usd_per_m_output));
+    if (best.simulated)
+        return fmt::format("{} at {} (estimated by simulated servers from what was measured on {})", text,
+                           best.load_label, from);
     return fmt::format("{} at {} (estimated: {} % of the limit, as measured on {})", text, best.load_label,
                        significant(best.of_limit * 100), from);
 }

@@ -30,11 +30,14 @@ std::vector<Section> what_if_sections(const ReportModel& model) {
         }
         if (!what_if.why_not.empty()) notices.items.push_back({what_if_sentence(model, what_if)});
     }
-    Section section{"what-if",
-                    "What if",
-                    {{Paragraph{"These values are estimated, not measured. An estimate is the hard limit of "
-                                "the imagined deployment × the share of the hard limit that the run reached "
-                                "where it was measured. Estimates are not on any front."}}}};
+    Section section{
+        "what-if",
+        "What if",
+        {{Paragraph{"These values are estimated, not measured. An estimate is the measured rate × "
+                    "the rate of a simulated server of the imagined deployment ÷ that of a "
+                    "simulated server of the measured one, and at most the hard limit. Where "
+                    "one of them cannot be simulated, it is the hard limit × the share of the "
+                    "hard limit that the run reached. Estimates are not on any front."}}}};
     if (!table.rows.empty()) section.blocks.push_back({std::move(table)});
     if (!notices.items.empty()) section.blocks.push_back({std::move(notices)});
     return {std::move(section)};

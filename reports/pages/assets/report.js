@@ -489,7 +489,7 @@
         certified: false, invalid: false, command: whatIf.asked, title: `${point.label} · ${whatIf.title}`,
         lines: [`estimated: ${significant(point.x)} tok/s per user, ${significant(point.tps)} tok/s in all`,
           ...(isNumber(point.usd) ? [`$${significant(point.usd)} per million output tokens`] : []),
-          `${significant(100 * point.ofLimit)} % of the limit, as measured on`, configurations[series].title],
+          `${significant(100 * point.ofLimit)} % of the limit, estimated from what was measured on`, configurations[series].title],
       })).filter(isDrawn);
       return markedSet(series, seriesColour(series), [`series:${series}`], points);
     });

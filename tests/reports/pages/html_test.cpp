@@ -179,8 +179,8 @@ TEST(HtmlReport, WithoutAPriceSaysWhatIsMissing) {
     EXPECT_THAT(page, Not(HasSubstr("Cheapest")));
     for (const std::vector<std::string>& slos : {std::vector<std::string>{}, {"tpot_p90:25"}}) {
         model.choice.slos = slos;
-        for (Choice& choice : model.choice.ranked) choice.usd_per_m_output.reset();
-        model.choice.ranked.front().command = "paretoken run http://127.0.0.1:8080";
+        model.choice.ranked = {{.configuration = 0, .load_label = "c=8", .command = "paretoken run"},
+                               {.configuration = 1, .load_label = "c=4"}};
         const std::string text = markdown_report(model);
         EXPECT_THAT(text, HasSubstr(slos.empty() ? "## Fastest\n" : "## Fastest within your limits\n"));
         EXPECT_THAT(text, HasSubstr("No price is known"));

@@ -130,7 +130,20 @@ WhatIf what_if_of(const Joined& from, std::size_t index, const WhatIfSpec& spec,
         limits.hit = spec.hit;
         out.title = title_of(there, from.configuration.hardware, spec);
         out.gpus = there.count;
-        out.points = estimates_of(from.configuration, loads_of(from.configuration), limits);
+        std::vector<MeasuredLoad> loads = loads_of(from.configuration);
+        if (options.simulated_rate && gpu_here && there.gpu)
+            for (MeasuredLoad& load : loads)
+                load.simulated_change = simulated_change(load,
+                                                         {.model = model_here,
+                                                          .gpu = *gpu_here,
+                                                          .gpus = count_here,
+                                                          .max_sequences = limits.here.max_sequences},
+                                                         {.model = there.model,
+                                                          .gpu = *there.gpu,
+                                                          .gpus = there.count,
+                                                          .max_sequences = limits.there.max_sequences},
+                                                         spec.hit, options.simulated_rate);
+        out.points = estimates_of(from.configuration, loads, limits);
         if (out.points.empty()) out.why_not = "no valid run has a limit in both deployments";
     } catch (const UsageError& error) {
         out.why_not = error.what();

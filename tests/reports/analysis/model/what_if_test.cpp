@@ -89,6 +89,39 @@ TEST(WhatIf, is_the_limit_there_times_the_share_of_the_limit_that_was_reached_he
                 IsEmpty());
 }
 
+TEST(WhatIf, is_the_measured_rate_times_the_change_of_simulated_servers_where_that_is_known) {
+    Configuration configuration;
+    configuration.points.push_back(sample::point(sample::run(8), "runs/8", 1e-5));
+    ReportPoint& point = configuration.points[0];
+    Totals work = work_of_request(750, 250, 101);
+    const WhatIfLimits limits{.here = reading(16e9, 1e12), .there = reading(8e9, 3e12)};
+    const double here = limit_at(limits.here, LimitKind::hard, work, 8)->output_tokens_per_s;
+    point.output_tokens_per_s = .5 * here;
+    MeasuredLoad load{.point = 0, .work = work, .batch = 8};
+    std::vector<SimulatedLoad> simulated;
+    load.simulated_change =
+        simulated_change(load, {.gpus = 1}, {.gpus = 2}, .9, [&](const SimulatedLoad& one) {
+            simulated.push_back(one);
+            return std::optional(one.gpus == 2 ? 300.0 : 100.0);
+        });
+    ASSERT_EQ(simulated.size(), 2U);
+    EXPECT_EQ(simulated[0].in_flight, 8);
+    EXPECT_EQ(simulated[0].input_tokens, 1000);
+    EXPECT_EQ(simulated[0].output_tokens, 101);
+    EXPECT_EQ(simulated[0].hit, .25) << "as it was measured";
+    EXPECT_EQ(simulated[1].hit, .9);
+    const std::vector<Estimate> estimates = estimates_of(configuration, {load}, limits);
+    ASSERT_EQ(estimates.size(), 1U);
+    EXPECT_TRUE(estimates[0].simulated);
+    EXPECT_NEAR(estimates[0].output_tokens_per_s, 1.5 * here, 1e-6);
+    EXPECT_NEAR(estimates[0].of_limit, .25, 1e-9) << "of six times the limit";
+    load.simulated_change = 100;
+    EXPECT_NEAR(estimates_of(configuration, {load}, limits)[0].output_tokens_per_s, 6 * here, 1e-6);
+    EXPECT_FALSE(simulated_change(load, {}, {}, {}, [](const SimulatedLoad&) { return std::nullopt; }));
+    load.work.prompts = 0;
+    EXPECT_FALSE(simulated_change(load, {}, {}, {}, [](const SimulatedLoad&) { return std::optional(1.0); }));
+}
+
 /// A run of Llama-3.1-8B in bf16 on one H200.
 LoadedRun run_on_h200(std::uint64_t concurrency) {
     RunResult run = sample::run(concurrency);
@@ -130,6 +163,17 @@ TEST(WhatIf, of_a_run_goes_by_datasheet_price_and_card_and_is_on_no_front) {
     EXPECT_EQ(model.configurations[0].points.size(), 2U);
     EXPECT_THAT(what_if_sentence(model, what_if),
                 AllOf(HasSubstr("estimated"), HasSubstr("of the limit, as measured on")));
+    JoinOptions simulating = asking("gpu=h100-sxm,tp=2,weights=fp8,kv=fp8");
+    simulating.simulated_rate = [](const SimulatedLoad& load) {
+        return std::optional(load.gpu.name == "h100-sxm" && load.gpus == 2 && load.model.weight_dtype == "fp8"
+                                 ? 130.0
+                                 : 100.0);
+    };
+    const ReportModel simulated = build_report({run_on_h200(1), run_on_h200(8)}, simulating);
+    ASSERT_EQ(simulated.what_ifs[0].points.size(), 2U);
+    EXPECT_NEAR(simulated.what_ifs[0].points[1].output_tokens_per_s,
+                1.3 * *simulated.configurations[0].points[1].output_tokens_per_s, 1e-6);
+    EXPECT_THAT(what_if_sentence(simulated, simulated.what_ifs[0]), HasSubstr("by simulated servers"));
 }
 
 TEST(WhatIf, without_a_card_or_room_for_the_weights_says_so) {
