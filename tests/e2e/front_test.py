@@ -294,7 +294,8 @@ class WhatIfs(Case):
     def test_an_estimate_is_near_what_a_simulated_server_then_does(self):
         load = ("--virtual", "--concurrency", 64, "--num-prompts", 1000)
         for out, words in (("here", ["sim:llama3-8b/h100-sxm/bf16", "--isl", 512, "--osl", 128]),
-                           ("hit", ["sim:llama3-8b/h100-sxm/bf16", "--dataset", "shared_prefix:groups=1,levels=358,unique=154,osl=128"]),
+                           ("hit", ["sim:llama3-8b/h100-sxm/bf16", "--dataset",
+                                    "shared_prefix:groups=1,levels=358,unique=154,osl=128"]),
                            ("h200", ["sim:llama3-8b/h200/fp8", "--isl", 512, "--osl", 128])):
             self.measures(paretoken("run", *words, *load, "--out", self.directory / out))
         page = self.directory / "report.html"
