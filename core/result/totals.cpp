@@ -81,6 +81,10 @@ void add_decoding_work(Totals& totals, double from, double to, double prompt_tok
         totals.decoded_context_within.within[i] += context_within(kWindows[i], prompt_tokens, first, to);
 }
 
+TimePoint end_of_answer(const RequestRecord& record) {
+    return record.last_event.value_or(end_of(record));
+}
+
 }  // namespace
 
 Totals& operator+=(Totals& sum, const Totals& other) {
@@ -158,7 +162,7 @@ void TotalsTimeline::add(const RequestRecord& record, Judgement judgement) {
     }
     if (is_failure(record.outcome)) return;
     if (record.outcome == Outcome::ok) {
-        if (Totals* const ended = bin_of(record.last_event.value_or(end_of(record)))) {
+        if (Totals* const ended = bin_of(end_of_answer(record))) {
             ended->requests += 1;
             ended->good_requests += good ? 1 : 0;
         }
@@ -179,8 +183,8 @@ void TotalsTimeline::add_time_in_system(const RequestRecord& record) {
 }
 
 void TotalsTimeline::add_prompt(const RequestRecord& record) {
-    if (!record.first_event) return;
-    Totals* const bin = bin_of(*record.first_event);
+    if (!record.first_event && record.outcome != Outcome::ok) return;
+    Totals* const bin = bin_of(record.first_event.value_or(end_of_answer(record)));
     if (bin == nullptr) return;
     bin->prompts += 1;
     const auto prompt = prompt_tokens_of(record);
@@ -192,11 +196,13 @@ void TotalsTimeline::add_prompt(const RequestRecord& record) {
 }
 
 void TotalsTimeline::add_output(const RequestRecord& record, bool good) {
+    const double prompt = prompt_tokens_of(record).value_or(0);
+    const Answered request{prompt, cached_tokens_of(record, prompt), good};
+    if (!record.first_event && record.outcome == Outcome::ok)  // the answer came in one piece
+        return add_tokens(end_of_answer(record), 0, static_cast<double>(output_tokens_of(record)), request);
     if (!record.first_event || !record.last_event || record.streamed_tokens <= 0) return;
     const double scale =
         static_cast<double>(output_tokens_of(record)) / static_cast<double>(record.streamed_tokens);
-    const double prompt = prompt_tokens_of(record).value_or(0);
-    const Answered request{prompt, cached_tokens_of(record, prompt), good};
     if (!record.events.empty()) return add_events(record.events, scale, request);
     const auto first = static_cast<double>(record.first_group_tokens);
     const auto all = static_cast<double>(record.streamed_tokens);

@@ -73,7 +73,8 @@ class TotalsTimeline {
     explicit TotalsTimeline(std::vector<TimePoint> edges);
 
     /// Credits the output_tokens_of(record) tokens of a request to the bins of its times; those without
-    /// events are spread in proportion to the streamed ones, or evenly if there are none.
+    /// events are spread in proportion to the streamed ones, or evenly if there are none. All tokens of an
+    /// answer in one piece come at its end, with those of its prompt.
     void add(const RequestRecord& record, Judgement judgement = Judgement::not_judged);
 
     const std::vector<Totals>& bins() const { return bins_; }

@@ -97,6 +97,21 @@ TEST(Totals, spread_output_tokens_without_events_between_the_first_and_the_last)
     EXPECT_NEAR(timeline.total().output_tokens, 4, 1e-9);
 }
 
+TEST(Totals, credit_an_answer_in_one_piece_at_its_end) {
+    auto record = script::answered(kStart, {.ttft = 1s, .gap = 1s, .tokens = 4});
+    record.first_event = record.first_answer = std::nullopt;  // as of a server that does not stream
+    record.events.clear();
+    record.streamed_tokens = record.first_group_tokens = 0;
+    TotalsTimeline timeline({kStart, kStart + 5s}, 5);
+    timeline.add(record);
+    EXPECT_EQ(output_by_bin(timeline), (std::vector<double>{0, 0, 0, 0, 4}));
+    EXPECT_EQ(timeline.bins()[4].fresh_input_tokens, 100);
+    record.outcome = Outcome::abandoned;
+    TotalsTimeline given_up({kStart, kStart + 5s}, 5);
+    given_up.add(record);
+    EXPECT_EQ(given_up.total().output_tokens, 0);
+}
+
 TEST(Totals, hold_the_output_tokens_that_usage_counts) {
     auto record = script::answered(kStart, {.ttft = 1s, .gap = 1s, .tokens = 4});
     record.usage.completion = 6;
