@@ -632,6 +632,7 @@ class WindowSearch {
         if (first) return *first;
         if (const auto failed = mostly_failed(scheduled_in(records_, run_))) return whole_run(run_, *failed);
         if (growth) return overloaded(run_, *growth);
+        if (dispatched_ <= run_.begin) return whole_run(run_, "all requests were sent at once");
         return whole_run(run_,
                          "the planned rate of arrivals changes, and no part in which it is constant has a "
                          "quarter of the requests");

@@ -387,6 +387,14 @@ TEST(SteadyWindow, lies_in_the_part_with_the_most_requests_where_the_planned_rat
     EXPECT_THAT(first.how, HasSubstr("to the next change of the planned rate"));
 }
 
+TEST(SteadyWindow, is_not_found_if_all_requests_were_sent_at_once) {
+    std::vector<RequestRecord> records;
+    for (std::uint32_t i = 0; i < 200; ++i) records.push_back(script::answered(kStart, {.tokens = 10 + i}));
+    SummaryOptions at_once;  // without a cap
+    at_once.constant_rate = {{kStart, TimePoint::max()}};
+    EXPECT_THAT(steady_window_of(records, at_once).how, HasSubstr("all requests were sent at once"));
+}
+
 TEST(SteadyWindow, is_never_found_while_the_planned_rate_changes) {
     const auto records = script::open_loop(20, 1200, {});
     ASSERT_TRUE(steady_window_of(records, open()).steady);
