@@ -518,8 +518,12 @@ GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& 
     GateReport report = reports::decided_with_history(policy, input, runs_below(directories.history), across);
     if (single && !within_run)
         report.notes.emplace_back(
-            "One run per side does not show the variation from run to run: give 3 or more, or accept that "
-            "with --within-run.");
+            input.baseline.front().result.reported
+                ? "One summary per side shows neither the variation from run to run nor that of the "
+                  "requests: "
+                  "give 3 or more, or files with details."
+                : "One run per side does not show the variation from run to run: give 3 or more, or accept "
+                  "that with --within-run.");
     note_age_and_host(input.baseline, input.candidate, {}, report);
     report.baseline_name = names_of(directories.baseline);
     report.candidate_name = names_of(directories.candidate);

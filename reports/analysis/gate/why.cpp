@@ -516,8 +516,17 @@ std::size_t missing_runs(const GateReport& report, bool of_candidate) {
     return static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, kFewest - runs));
 }
 
+/// Whether the report judges figures of other programs' summaries, which have no requests.
+bool is_of_summaries(const GateReport& report) {
+    return std::ranges::any_of(report.rows,
+                               [](const GateRow& row) { return row.metric.starts_with("reported/"); });
+}
+
 /// Returns which data would decide the undecided metrics.
 std::string missing_text(const GateReport& report) {
+    const bool summaries = is_of_summaries(report);
+    if (report.design == GateDesign::within_runs && summaries)
+        return "A summary has no requests: files with details, or three runs of each side, would decide.";
     if (report.design == GateDesign::within_runs)
         return "Longer runs (--num-prompts), or three runs of each side, would decide.";
     if (report.design == GateDesign::two_sets) {
@@ -528,7 +537,9 @@ std::string missing_text(const GateReport& report) {
                                before > 0 ? fmt::format("{} more of the baseline", before) : "",
                                before > 0 && after > 0 ? " and " : "",
                                after > 0 ? fmt::format("{} more of the candidate", after) : "",
-                               before == 2 && after == 2 ? ", or compare single runs with --within-run" : "");
+                               before != 2 || after != 2 ? ""
+                               : summaries               ? ", or give files with details and --within-run"
+                                                         : ", or compare single runs with --within-run");
     }
     std::uint64_t pairs = 0;
     std::vector<std::string> unnumbered;  // undecided metrics without a number of pairs
@@ -689,8 +700,7 @@ std::string headline_of(const GateReport& report) {
                             amount_text(*nearest, *nearest->shift),
                             nearest->points ? tolerance_text(*nearest)
                                             : fmt::format("{:.3g} %", percent_of(*nearest, nearest->limit)));
-    const auto is_of_summary = [](const GateRow& row) { return row.metric.starts_with("reported/"); };
-    if (std::ranges::any_of(report.rows, is_of_summary) && row_named(report.rows, "failures") == nullptr)
+    if (is_of_summaries(report) && row_named(report.rows, "failures") == nullptr)
         return text + " Roll out if no more requests failed than before, which these metrics do not tell.";
     return text + " Roll out.";
 }

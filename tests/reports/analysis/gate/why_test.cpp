@@ -208,6 +208,17 @@ TEST(GateHeadline, names_the_undecided_metrics_whose_number_of_pairs_is_unknown)
                                                "runs, or give these metrics a larger tolerance."));
 }
 
+TEST(GateHeadline, does_not_advise_to_look_within_a_summary) {
+    GateReport report{.rows = {row("reported/ttft_p50_s", kUndecided)}, .design = GateDesign::two_sets};
+    report.runs.resize(2);
+    report.runs[1].of_candidate = true;
+    EXPECT_THAT(headline_of(report), EndsWith("or give files with details and --within-run."));
+    report.design = GateDesign::within_runs;
+    EXPECT_THAT(headline_of(report), HasSubstr("A summary has no requests: files with details, or three"));
+    report.rows = {row("ttft_p50", kUndecided)};
+    EXPECT_THAT(headline_of(report), HasSubstr("Longer runs (--num-prompts)"));
+}
+
 TEST(GateHeadline, names_more_runs_only_if_the_gate_does_not_allow_them_already) {
     GateReport report{.rows = {row("itl_p50", kUndecided), row("ttft_p50", kUndecided)},
                       .design = GateDesign::stored,
