@@ -82,7 +82,8 @@ std::optional<double> in_flight_of(const RunResult& run) {
 /// requests in flight show one.
 std::optional<std::string> difference_of_unnamed_loads(const RunResult& first, const RunResult& second) {
     constexpr double kMostApart = .25;
-    const bool is_named = first.plan.contains("concurrency") || first.plan.contains("request_rate");
+    const bool is_named = first.plan.contains("concurrency") || first.plan.contains("request_rate") ||
+                          first.plan.contains("arrivals");
     if (first.provenance.measured_by.empty() || is_named) return std::nullopt;
     const auto before = in_flight_of(first);
     const auto after = in_flight_of(second);

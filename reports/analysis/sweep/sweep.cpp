@@ -83,7 +83,8 @@ std::string rate_text(double rate) {
 
 /// Returns whether another program measured the run, and its file names neither a cap nor a rate.
 bool load_is_unknown(const Provenance& provenance, const PlanEcho& plan) {
-    return !provenance.measured_by.empty() && !plan.contains("concurrency") && !plan.contains("request_rate");
+    return !provenance.measured_by.empty() && !plan.contains("concurrency") &&
+           !plan.contains("request_rate") && !plan.contains("arrivals");
 }
 
 std::string label_of(std::optional<std::uint64_t> concurrency, std::optional<double> request_rate,

@@ -17,6 +17,7 @@
 #include "core/text/content_hash.h"
 #include "core/text/natural_order.h"
 #include "reports/files/file_io.h"
+#include "reports/files/interop/readers/foreign_load.h"
 #include "reports/files/interop/readers/foreign_readers.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/records.h"
@@ -261,12 +262,13 @@ std::vector<fs::path> foreign_files(const fs::path& path) {
 
 void write_foreign_run(const ForeignRun& run, const fs::path& directory, const ImportOptions& options) {
     Recorded recorded{.begun = run.begun};
+    recorded.observed.interrupted = run.interrupted;
     Provenance& provenance = recorded.begun.provenance;
     if (!options.hardware.empty()) {
         provenance.hardware = options.hardware;
         provenance.hardware_count = options.hardware_count;
     }
-    for (const auto& [key, value] : options.metadata) provenance.metadata[key] = value;
+    for (const auto& [key, value] : options.metadata) provenance.metadata[key] = without_secrets(key, value);
     ensure_directory(directory);
     RecordWriter writer(record_files_in(directory), TimePoint{}, {.waits = true});
     ContentHash content;  // equal files give equal ids, so that no run is counted twice

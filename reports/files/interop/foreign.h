@@ -16,6 +16,7 @@ struct ForeignRun {
     std::string
         name;  ///< name of the run beside others of its file: "concurrency_8"; empty if it is the only one
     Begun begun = {};
+    bool interrupted = false;  ///< whether the program was stopped before its end
     /// Calls its argument with every request and its events. Times are counted from TimePoint{}, which is the
     /// start of the run. Throws a UsageError that names the file and the place of what is malformed.
     std::function<void(const std::function<void(RequestRecord&&)>&)> for_each_request = {};

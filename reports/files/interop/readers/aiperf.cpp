@@ -108,6 +108,22 @@ std::optional<double> first_number(const Json& from, std::initializer_list<const
 void add_load(ForeignLoad& load, const Json& from) {
     if (!load.concurrency) load.concurrency = count_in(from, {"concurrency"});
     if (!load.request_rate) load.request_rate = first_number(from, {"rate", "request_rate"});
+    if (const std::string type = text_in(from, {"type"});
+        load.request_rate && (type == "constant" || type == "poisson"))
+        load.arrivals = fmt::format("{}:rate={:g}", type, *load.request_rate);
+}
+
+/// The phase that is measured: the last one of the kind "profiling" or, in versions that write no kinds, the
+/// last one that is not named as a warm-up; null if there is none.
+const Json& measured_phase(const Json& phases) {
+    static const Json kNone;
+    const Json* measured = &kNone;
+    if (!phases.is_array()) return kNone;
+    for (const Json& phase : phases) {
+        const std::string kind = text_in(phase, {"kind"});
+        if (kind.empty() ? text_in(phase, {"name"}) != "warmup" : kind == "profiling") measured = &phase;
+    }
+    return *measured;
 }
 
 /// The load that a summary tells. Later versions of AIPerf have phases, earlier ones "loadgen"; GenAI-Perf
@@ -123,12 +139,11 @@ ForeignLoad load_of_summary(const Json& summary) {
     for (const Json* const names :
          {&at_path(input, {"endpoint", "model_names"}), &at_path(input, {"model_names"})})
         if (load.model.empty() && names->is_array() && !names->empty()) load.model = text_in((*names)[0]);
-    if (const Json& phases = at_path(input, {"phases"}); phases.is_array())
-        for (const Json& phase : phases)
-            if (text_in(phase, {"name"}) != "warmup") add_load(load, phase);
+    add_load(load, measured_phase(at_path(input, {"phases"})));
     add_load(load, at_path(input, {"loadgen"}));
     add_load(load, stimulus);
     load.endpoint = text_in(input, {"endpoint", "type"});
+    load.interrupted = at_path(summary, {"was_cancelled"}) == Json(true);
     return with_real_limits(std::move(load));
 }
 
@@ -259,7 +274,9 @@ std::vector<ForeignRun> aiperf_runs(const fs::path& file) {
     ForeignLoad load = aiperf_load(file);
     load.started_at = utc_of_epoch(began);
     load.length_source = counts_by_usage ? "usage" : "AIPerf's tokenizer";
-    ForeignRun run{.name = load_name(load), .begun = begun_of(load, {Fact::server_counters})};
+    ForeignRun run{.name = load_name(load),
+                   .begun = begun_of(load, {Fact::server_counters}),
+                   .interrupted = load.interrupted};
     if (!knows_chunks) run.begun.unknown_facts.push_back(Fact::event_times);
     run.for_each_request = [file, began](const auto& visit) {
         std::uint64_t index = 0;

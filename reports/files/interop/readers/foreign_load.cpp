@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <fstream>
 #include <map>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "cards/gpu.h"
+#include "core/text/command_secrets.h"
 #include "core/text/content_hash.h"
 #include "core/text/json_nesting.h"
 #include "core/text/utc.h"
@@ -52,6 +54,12 @@ ForeignLoad with_real_limits(ForeignLoad load) {
     return load;
 }
 
+std::string without_secrets(std::string_view name, std::string_view value) {
+    Secrets secrets;
+    add_setting(secrets, name, value);
+    return secrets.redacted(value.find("://") == value.npos ? std::string(value) : redacted_url(value));
+}
+
 std::map<std::string, std::string> other_values_in(const nlohmann::json& object, std::string_view known) {
     constexpr std::size_t kLongest = 200;
     std::map<std::string, std::string> values;
@@ -61,7 +69,7 @@ std::map<std::string, std::string> other_values_in(const nlohmann::json& object,
         std::string text = value.is_string()                                 ? value.get<std::string>()
                            : value.is_number_integer() || value.is_boolean() ? value.dump()
                                                                              : std::string();
-        if (!text.empty() && text.size() <= kLongest) values.emplace(key, std::move(text));
+        if (!text.empty() && text.size() <= kLongest) values.emplace(key, without_secrets(key, text));
     }
     return values;
 }
@@ -102,12 +110,17 @@ Begun begun_of(const ForeignLoad& load, std::initializer_list<Fact> unknown) {
     add_hardware(begun.provenance, load);
     begun.shape.open_loop = load.request_rate.has_value();
     begun.shape.request_rate = load.request_rate;
+    begun.shape.stationary = load.stationary;
+    if (!load.stationary)  // no part of a run has one rate
+        begun.shape.constant_rate = {{.begin = std::chrono::days(365)}};
     if (load.concurrency) {
         begun.shape.concurrency = static_cast<std::uint64_t>(*load.concurrency);
         begun.plan["concurrency"] = std::to_string(*load.concurrency);
         if (!load.request_rate) begun.shape.kept_in_flight = begun.shape.concurrency;
     }
-    if (load.request_rate) begun.plan["request_rate"] = fmt::format("{}", *load.request_rate);
+    if (!load.arrivals.empty()) begun.plan["arrivals"] = load.arrivals;
+    if (load.request_rate && load.stationary)
+        begun.plan["request_rate"] = fmt::format("{}", *load.request_rate);
     if (load.all_at_once && !load.concurrency && !load.request_rate) begun.plan["request_rate"] = "inf";
     if (load.burstiness && *load.burstiness != 1)
         begun.plan["burstiness"] = fmt::format("{}", *load.burstiness);

@@ -25,6 +25,10 @@ struct ForeignLoad {
     std::optional<std::int64_t> concurrency = {};  ///< most requests in flight, above 0
     std::optional<double> request_rate = {};       ///< requests/s of an open loop, above 0
     std::optional<double> burstiness = {};
+    /// The arrival process of an open loop, as in --arrivals: "constant:rate=2"; empty if it is not known.
+    std::string arrivals = {};
+    bool stationary = true;            ///< whether the rate is the same throughout
+    bool interrupted = false;          ///< whether the program was stopped before its end
     bool all_at_once = false;          ///< whether the file tells that there is neither a cap nor a rate
     std::string length_source = {};    ///< who counted tokens: "usage"; empty if the file does not tell
     std::uint64_t requests = 0;        ///< number that was asked for; 0 if unknown
@@ -33,8 +37,12 @@ struct ForeignLoad {
     std::map<std::string, std::string> metadata = {};  ///< settings of the server that the file tells
 };
 
+/// The value of a setting without what is secret in it (core/text/command_secrets.h).
+std::string without_secrets(std::string_view name, std::string_view value);
+
 /// The texts, whole numbers and truth values of an object, as text, under keys that are not among the words
-/// of `known`, which begins and ends with a blank. Long ones and fractions, which are figures, are left out.
+/// of `known`, which begins and ends with a blank. Long ones and fractions, which are figures, are left out,
+/// and secrets are hidden.
 std::map<std::string, std::string> other_values_in(const nlohmann::json& object, std::string_view known);
 
 /// Leaves out a cap and a rate that are not above 0, which programs write for "none".

@@ -77,8 +77,9 @@ void add_ends(RequestRecord& record, const ForeignRequest& request) {
     record.first_event = record.first_answer = *record.sent + bounded(*request.first_s);
     record.last_event =
         std::max(*record.first_event, *record.sent + bounded(request.last_s.value_or(*request.first_s)));
-    record.first_group_tokens = 1;
     record.streamed_tokens = request.output_tokens.value_or(0);
+    const bool in_one_piece = *record.last_event <= *record.first_event;
+    record.first_group_tokens = in_one_piece ? std::max<std::int64_t>(1, record.streamed_tokens) : 1;
 }
 
 }  // namespace
@@ -90,6 +91,7 @@ RequestRecord record_of(std::uint64_t index, const ForeignRequest& request) {
     record.sent = TimePoint{} + bounded(request.sent_s);
     record.started = record.ready = *record.sent;
     record.scheduled = request.scheduled_s ? TimePoint{} + bounded(*request.scheduled_s) : *record.sent;
+    record.slot_wait = bounded(request.slot_wait_s);
     record.usage = {.prompt = request.input_tokens,
                     .cached_prompt = request.cached_tokens,
                     .completion = request.output_tokens,
@@ -116,7 +118,8 @@ RequestRecord record_of(std::uint64_t index, const ForeignRequest& request) {
 
 ForeignRun run_of_requests(const ForeignLoad& load, std::initializer_list<Fact> unknown,
                            std::shared_ptr<const std::vector<ForeignRequest>> requests) {
-    ForeignRun run{.name = load_name(load), .begun = begun_of(load, unknown)};
+    ForeignRun run{
+        .name = load_name(load), .begun = begun_of(load, unknown), .interrupted = load.interrupted};
     run.for_each_request = [requests = std::move(requests)](const auto& visit) {
         for (std::size_t i = 0; i < requests->size(); ++i) visit(record_of(i, (*requests)[i]));
     };
@@ -124,7 +127,11 @@ ForeignRun run_of_requests(const ForeignLoad& load, std::initializer_list<Fact> 
 }
 
 bool place_in_slots(std::vector<ForeignRequest>& requests, std::optional<std::int64_t> concurrency,
-                    std::optional<double> duration_s) {
+                    std::optional<double> duration_s, bool at_once) {
+    if (at_once) {
+        for (ForeignRequest& request : requests) request.sent_s = 0;
+        return true;
+    }
     const auto length_of = [](const ForeignRequest& request) {
         return request.latency_s.value_or(request.chunks_s.empty() ? 0 : request.chunks_s.back());
     };
@@ -133,18 +140,17 @@ bool place_in_slots(std::vector<ForeignRequest>& requests, std::optional<std::in
         concurrency.value_or(1), 1, std::max<std::int64_t>(1, static_cast<std::int64_t>(requests.size()))));
     std::priority_queue<double, std::vector<double>, std::greater<>> free(std::greater<>(),
                                                                           std::vector<double>(slots, 0.0));
-    double last_start = 0;
-    double end = 0;
+    std::optional<double> stretch;  // the largest one with which no request ends after the run
     for (std::size_t i = 0; i < requests.size(); ++i) {
         requests[i].sent_s = concurrency ? free.top() : static_cast<double>(i);
         free.pop();
         free.push(requests[i].sent_s + length_of(requests[i]));
-        last_start = std::max(last_start, requests[i].sent_s);
-        end = std::max(end, requests[i].sent_s + length_of(requests[i]));
+        if (!duration_s || !(requests[i].sent_s > 0)) continue;
+        const double most = std::max(0.0, *duration_s - length_of(requests[i])) / requests[i].sent_s;
+        stretch = std::min(stretch.value_or(most), most);
     }
-    if (!duration_s || !(last_start > 0)) return true;
-    const double stretch = std::max(0.0, *duration_s - (end - last_start)) / last_start;
-    for (ForeignRequest& request : requests) request.sent_s *= stretch;
+    if (!stretch) return true;
+    for (ForeignRequest& request : requests) request.sent_s *= *stretch;
     return true;
 }
 

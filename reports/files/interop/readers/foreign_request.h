@@ -17,6 +17,7 @@ namespace paretoken::reports {
 struct ForeignRequest {
     double sent_s = 0;                       ///< since the start of the run
     std::optional<double> scheduled_s = {};  ///< when it was due; absent if the file does not tell
+    double slot_wait_s = 0;                  ///< part of its delay that was a wait for the cap on requests
     std::vector<double> chunks_s = {};       ///< times of its chunks since it was sent, ascending
     /// Times of the first and the last output since it was sent, where the times of chunks are unknown.
     std::optional<double> first_s = {};
@@ -40,11 +41,11 @@ RequestRecord record_of(std::uint64_t index, const ForeignRequest& request);
 ForeignRun run_of_requests(const ForeignLoad& load, std::initializer_list<Fact> unknown,
                            std::shared_ptr<const std::vector<ForeignRequest>> requests);
 
-/// Gives requests a start where a file tells none: each as soon as one of `concurrency` slots is free, or
-/// evenly, stretched to `duration_s` if known. Rates over time are then right, but not overlaps. Returns
-/// false if neither is known, so that there is nothing to place them by.
+/// Gives requests a start where a file tells none: all at 0 if `at_once`, each as soon as one of
+/// `concurrency` slots is free, or evenly, stretched so that the last end is at `duration_s` if known. Rates
+/// over time are then right, but not overlaps. Returns false if nothing is known to place them by.
 bool place_in_slots(std::vector<ForeignRequest>& requests, std::optional<std::int64_t> concurrency,
-                    std::optional<double> duration_s);
+                    std::optional<double> duration_s, bool at_once = false);
 
 /// `text` with NaN, Infinity and -Infinity outside of strings, which Python writes, replaced by null.
 std::string without_python_numbers(std::string text);

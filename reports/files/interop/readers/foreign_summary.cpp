@@ -34,7 +34,7 @@ ForeignRun summary_run(ForeignLoad load, Reported reported, const std::string& w
             refuse_foreign(where,
                            fmt::format("{} is {}; the file is damaged", reported_key(key).title, value));
     load = with_real_limits(std::move(load));
-    ForeignRun run{.name = load_name(load), .begun = begun_of(load, {})};
+    ForeignRun run{.name = load_name(load), .begun = begun_of(load, {}), .interrupted = load.interrupted};
     for (const FactText& fact : kFacts) run.begun.unknown_facts.push_back(fact.fact);
     run.begun.reported = std::move(reported);
     run.for_each_request = [](const auto&) {};
@@ -97,7 +97,8 @@ ForeignRun run_without_starts(ForeignLoad load, std::initializer_list<Fact> unkn
     if (requests.empty()) refuse_foreign(where, "it holds no request");
     load = with_real_limits(std::move(load));
     load.requests = requests.size();
-    if (!place_in_slots(requests, load.request_rate ? std::nullopt : load.concurrency, duration_s))
+    const bool at_once = load.all_at_once && !load.request_rate && !load.concurrency;
+    if (!place_in_slots(requests, load.request_rate ? std::nullopt : load.concurrency, duration_s, at_once))
         return summary_of(std::move(load), requests, where);
     load.tool += " (without the times of sending)";
     return run_of_requests(load, unknown,

@@ -42,7 +42,13 @@ ForeignRequest genai_request(const Json& json, double unit_s) {
 /// The load, with what the metadata beside the file tells.
 ForeignLoad genai_load(const std::filesystem::path& file, const Json& json) {
     std::string version;
-    ForeignLoad load{.concurrency = count_in(json, {"aggregated_metrics", "num_concurrency"})};
+    ForeignLoad load;
+    const Json& all = at_path(json, {"aggregated_metrics"});
+    // In an open loop, which counts its arrivals, this key holds the requests per second.
+    if (number_in(all, {"arrival_requests_per_second"}) || number_in(all, {"total_arrivals"}))
+        load.request_rate = number_in(all, {"num_concurrency"});
+    else
+        load.concurrency = count_in(all, {"num_concurrency"});
     std::error_code error;
     const std::filesystem::path metadata_file = file.parent_path() / "experiment_metadata.json";
     if (std::filesystem::exists(metadata_file, error)) {

@@ -81,6 +81,9 @@ ForeignLoad guidellm_load(const Json& file, const Json& benchmark) {
         load.all_at_once = type == "throughput";
     } else {
         load.request_rate = number_in(strategy, {"rate"});
+        load.concurrency = count_in(strategy, {"max_concurrency"});
+        if (load.request_rate && (type == "constant" || type == "poisson"))
+            load.arrivals = fmt::format("{}:rate={:g}", type, *load.request_rate);
     }
     const Json& requests = at_path(benchmark, {"requests", "successful"});
     if (requests.is_array() && !requests.empty()) {
@@ -92,9 +95,16 @@ ForeignLoad guidellm_load(const Json& file, const Json& benchmark) {
     return load;
 }
 
+/// Whether a level has a request that was sent; one without has no times.
+bool has_requests(const Json& benchmark) {
+    for (const char* const kind : kKinds)
+        for (const Json& request : at_path(benchmark, {"requests", kind}))
+            if (number_in(guidellm_start_of(request))) return true;
+    return false;
+}
+
 ForeignRun guidellm_run(const Json& file, const Json& benchmark, const std::string& where) {
     const auto groups = std::make_shared<const Json>(at_path(benchmark, {"requests"}));
-    if (!groups->is_object()) refuse_foreign(where, "a benchmark has no \"requests\"");
     ForeignLoad load = guidellm_load(file, benchmark);
     load = with_real_limits(std::move(load));
     ForeignRun run{.name = load_name(load),
@@ -103,9 +113,7 @@ ForeignRun guidellm_run(const Json& file, const Json& benchmark, const std::stri
         std::vector<std::pair<std::string_view, const Json*>> all;
         for (const char* const kind : kKinds)
             for (const Json& request : at_path(*groups, {kind}))
-                // A request that was never sent has no times.
                 if (number_in(guidellm_start_of(request))) all.emplace_back(kind, &request);
-        if (all.empty()) refuse_foreign(where, "a benchmark holds no request that was sent");
         std::ranges::sort(all, [&](const auto& a, const auto& b) {
             return guidellm_start(*a.second, where) < guidellm_start(*b.second, where);
         });
@@ -133,7 +141,21 @@ std::vector<ForeignRun> guidellm_runs(const std::filesystem::path& file) {
     const Json& benchmarks = at_path(json, {"benchmarks"});
     if (!benchmarks.is_array() || benchmarks.empty()) refuse_foreign(where, "it holds no benchmark");
     std::vector<ForeignRun> runs;
-    for (const Json& benchmark : benchmarks) runs.push_back(guidellm_run(json, benchmark, where));
+    std::string left_out;  // levels without a request, by their names
+    for (const Json& benchmark : benchmarks) {
+        if (!at_path(benchmark, {"requests"}).is_object())
+            refuse_foreign(where, "a benchmark has no \"requests\"");
+        if (has_requests(benchmark))
+            runs.push_back(guidellm_run(json, benchmark, where));
+        else
+            left_out +=
+                (left_out.empty() ? "" : ", ") + load_name(with_real_limits(guidellm_load(json, benchmark)));
+    }
+    if (runs.empty()) refuse_foreign(where, "it holds no request that was sent");
+    if (!left_out.empty())
+        for (ForeignRun& run : runs)
+            run.begun.provenance.metadata["levels_without_requests"] =
+                fmt::format("{} of {}: {}", benchmarks.size() - runs.size(), benchmarks.size(), left_out);
     number_equal_names(runs);
     return runs;
 }

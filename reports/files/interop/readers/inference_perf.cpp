@@ -27,6 +27,11 @@ std::optional<int> inference_perf_status(const std::string& error_type) {
     return status >= 100 && status < 1000 ? std::optional(status) : std::nullopt;
 }
 
+std::optional<std::int64_t> cached_tokens_in(const Json& usage) {
+    const auto cached = count_in(usage, {"prompt_tokens_details", "cached_tokens"});
+    return cached ? cached : count_in(usage, {"cache_read_input_tokens"});
+}
+
 ForeignRequest inference_perf_request(const Json& json, double began, const std::string& where) {
     const double start = required_time(json, {"start_time"}, where);
     ForeignRequest request;
@@ -39,8 +44,13 @@ ForeignRequest inference_perf_request(const Json& json, double began, const std:
     std::ranges::sort(request.chunks_s);
     const Json& usage = at_path(response, {"server_usage"});
     request.input_tokens = count_in(usage, {"prompt_tokens"});
-    request.cached_tokens = count_in(usage, {"prompt_tokens_details", "cached_tokens"});
+    request.cached_tokens = cached_tokens_in(usage);
     request.output_tokens = count_in(usage, {"completion_tokens"});
+    if (const auto input = count_in(usage, {"input_tokens"})) {  // as servers of Anthropic's protocol count
+        request.input_tokens = *input + request.cached_tokens.value_or(0) +
+                               count_in(usage, {"cache_creation_input_tokens"}).value_or(0);
+        request.output_tokens = count_in(usage, {"output_tokens"});
+    }
     if (!request.input_tokens)
         request.input_tokens = count_in(json, {"info", "request_metrics", "text", "input_tokens"});
     if (const Json& error = at_path(json, {"error"}); error.is_object()) {
@@ -130,8 +140,12 @@ ForeignRun inference_perf_summary(const Json& summary, const std::string& where)
 
 ForeignRun run_of_stage(const ForeignLoad& load, std::vector<const Json*> requests,
                         std::shared_ptr<const Json> file, const std::string& where) {
-    ForeignRun run{.name = load_name(load),
-                   .begun = begun_of(load, {Fact::cached_tokens, Fact::server_counters})};
+    ForeignRun run{.name = load_name(load), .begun = begun_of(load, {Fact::server_counters})};
+    if (std::ranges::none_of(requests, [](const Json* request) {
+            const Json& usage = at_path(*request, {"info", "response_metrics", "server_usage"});
+            return cached_tokens_in(usage).has_value();
+        }))
+        run.begun.unknown_facts.push_back(Fact::cached_tokens);
     run.for_each_request = [requests = std::move(requests), file = std::move(file),
                             where](const auto& visit) {
         const double began = required_time(*requests.front(), {"start_time"}, where);

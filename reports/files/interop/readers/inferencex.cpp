@@ -44,10 +44,16 @@ ForeignRun inferencex_run(const Json& row, const std::string& where) {
     add_figure(reported, "input_tokens_per_s_per_gpu", number_in(row, {"input_tput_per_gpu"}));
     add_figure(reported, "isl_mean_tokens", number_in(row, {"isl"}));
     add_figure(reported, "osl_mean_tokens", number_in(row, {"osl"}));
-    const auto gpus = count_in(row, {"tp"}).value_or(1) * count_in(row, {"pp"}).value_or(1);
-    const bool disaggregated = at_path(row, {"disagg"}) == Json(true);
-    if (const auto per_gpu = reported.at("output_tokens_per_s_per_gpu"); per_gpu && !disaggregated)
-        reported.figures["output_tokens_per_s"] = *per_gpu * static_cast<double>(gpus);
+    auto gpus = count_in(row, {"tp"}).value_or(1) * count_in(row, {"pp"}).value_or(1);
+    std::optional<std::int64_t> decoding = gpus;  // GPUs by which the rate of output was divided
+    if (at_path(row, {"disagg"}) == Json(true)) decoding.reset();
+    if (const auto prefill = count_in(row, {"num_prefill_gpu"})) {  // of a row of several machines
+        const auto decode = count_in(row, {"num_decode_gpu"});
+        gpus = std::max<std::int64_t>(1, *prefill + decode.value_or(0));
+        decoding = decode && *decode > 0 ? decode : std::nullopt;
+    }
+    if (const auto per_gpu = reported.at("output_tokens_per_s_per_gpu"); per_gpu && decoding)
+        reported.figures["output_tokens_per_s"] = *per_gpu * static_cast<double>(*decoding);
     ForeignRun run = summary_run(std::move(load), std::move(reported), where);
     run.begun.provenance.hardware = text_in(row, {"hw"});
     run.begun.provenance.hardware_count =

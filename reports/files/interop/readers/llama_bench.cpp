@@ -27,6 +27,20 @@ std::string llama_test_name(std::int64_t prompt, std::int64_t generated, std::in
     return name.empty() ? "run" : name;
 }
 
+/// Sets the hardware from the names of all GPUs ("A, A"). With the split mode "none" the model is on one.
+void set_gpus(ForeignLoad& load, const std::string& names, bool on_one) {
+    const std::string first = names.substr(0, names.find(", "));
+    std::uint32_t count = 1;
+    for (std::size_t at = 0; (at = names.find(", ", at)) != names.npos; ++count) {
+        at += 2;
+        if (names.substr(at, names.find(", ", at) - at) == first) continue;
+        load.metadata["gpu"] = names;  // different ones are no hardware that a card describes
+        return;
+    }
+    load.hardware = first;
+    load.hardware_count = on_one ? 1 : count;
+}
+
 ForeignRun llama_bench_run(const Json& test, const std::string& where) {
     const std::int64_t prompt = count_in(test, {"n_prompt"}).value_or(0);
     const std::int64_t generated = count_in(test, {"n_gen"}).value_or(0);
@@ -36,8 +50,8 @@ ForeignRun llama_bench_run(const Json& test, const std::string& where) {
         .model = text_in(test, {"model_type"}),
         .server_kind = "llama.cpp",
         .started_at = utc_of_iso(text_in(test, {"test_time"})),
-        .concurrency = 1,
-        .hardware = on_gpu ? text_in(test, {"gpu_info"}) : std::string()};
+        .concurrency = 1};
+    if (on_gpu) set_gpus(load, text_in(test, {"gpu_info"}), text_in(test, {"split_mode"}) == "none");
     constexpr std::array kSettings = {"n_gpu_layers", "flash_attn", "type_k",     "type_v",   "n_batch",
                                       "n_ubatch",     "n_threads",  "split_mode", "cpu_info", "backends"};
     for (const char* const key : kSettings)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,7 @@ ForeignRequest vllm_request(const Json& result, std::size_t i, double began, boo
         const double waited = closed_loop ? 0 : number_in(element(result, "queue_times", i)).value_or(0);
         request.sent_s = *start - began;
         request.scheduled_s = request.sent_s - waited;
+        request.slot_wait_s = waited;  // the file has no other delay of sending
     }
     request.chunks_s = vllm_chunks(result, i, where);
     request.latency_s = number_in(element(result, "latencies", i));
@@ -74,6 +76,23 @@ constexpr std::string_view kOwnKeys =
     "ramp_up_start_rps ramp_up_end_rps spec_decode_num_drafts spec_decode_draft_tokens "
     "spec_decode_accepted_tokens ";
 
+/// Sets a rate that rises with the number of requests (--ramp-up-strategy), which the file has beside a rate
+/// of "inf". Returns false if there is none.
+bool set_ramp(const Json& result, ForeignLoad& load) {
+    const auto from = number_in(result, {"ramp_up_start_rps"});
+    const auto to = number_in(result, {"ramp_up_end_rps"});
+    if (!from || !to || !(*from > 0) || !(*to > 0)) return false;
+    const bool exponential = text_in(result, {"ramp_up_strategy"}) == "exponential";
+    load.arrivals =
+        fmt::format("ramp:from={:g},{}to={:g}", *from, exponential ? "strategy=exponential," : "", *to);
+    load.stationary = *from == *to;
+    const double growth = std::log(*to / *from);
+    load.request_rate = load.stationary ? *from  // the mean over time
+                        : exponential   ? *from * growth / (1 - *from / *to)
+                                        : (*to - *from) / growth;
+    return true;
+}
+
 /// The load, without the details of requests.
 ForeignLoad vllm_load(const Json& result) {
     ForeignLoad load{.tool = "vLLM bench serve",
@@ -85,7 +104,7 @@ ForeignLoad vllm_load(const Json& result) {
     load.concurrency = count_in(result, {"max_concurrency"});
     load.request_rate = number_in(result, {"request_rate"});
     load.burstiness = number_in(result, {"burstiness"});
-    load.all_at_once = result.contains("request_rate");
+    load.all_at_once = !set_ramp(result, load) && result.contains("request_rate");
     load.hardware = text_in(result, {"gpu"});
     load.metadata = other_values_in(result, kOwnKeys);
     return with_real_limits(std::move(load));

@@ -407,6 +407,21 @@ TEST(ForeignRequests, without_times_of_sending_fill_the_slots_and_take_as_long_a
     EXPECT_DOUBLE_EQ(requests[3].sent_s, 2) << "1 s in two slots, stretched so that the run takes 3 s";
 }
 
+TEST(ForeignRequests, without_times_of_sending_never_end_after_the_run) {
+    std::vector<ForeignRequest> requests = {{.latency_s = 1}, {.latency_s = 3}, {.latency_s = 1}};
+    place_in_slots(requests, std::nullopt, 5);
+    EXPECT_DOUBLE_EQ(requests[1].sent_s, 2) << "the second request is the last to end, at 5 s";
+    EXPECT_DOUBLE_EQ(requests[2].sent_s, 4);
+    place_in_slots(requests, std::nullopt, 5, true);
+    for (const ForeignRequest& request : requests) EXPECT_DOUBLE_EQ(request.sent_s, 0);
+}
+
+TEST(ForeignRequests, in_one_piece_have_all_their_tokens_in_the_first_group) {
+    const RequestRecord at_once = record_of(0, {.first_s = .5, .last_s = .5, .output_tokens = 9});
+    EXPECT_EQ(at_once.first_group_tokens, 9);
+    EXPECT_EQ(record_of(0, {.first_s = .5, .last_s = .6, .output_tokens = 9}).first_group_tokens, 1);
+}
+
 TEST(ForeignRequests, read_the_words_that_python_writes_for_numbers) {
     EXPECT_EQ(
         without_python_numbers(R"({"a": NaN, "b": -Infinity, "c": "NaN \" Infinity", "d": [Infinity]})"),

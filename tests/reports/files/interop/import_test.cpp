@@ -120,6 +120,7 @@ class Import : public ::testing::Test {
     const TemporaryDirectory directory_;
     const fs::path out_ = directory_.path() / "out";
     int runs_ = 0;
+    int files_ = 0;
 };
 
 TEST_F(Import, of_files_with_equal_names_keeps_each_in_a_directory_of_its_own) {
@@ -355,6 +356,174 @@ TEST_F(Import, keeps_what_a_file_tells_of_the_server) {
               (std::map<std::string, std::string>{{"deployment", "base"}, {"max_num_seqs", "8"}}));
     json["gpu"] = "2xSomething New";
     EXPECT_EQ(run_of(write("b.json", json)).provenance.metadata.at("gpu"), "2xSomething New");
+}
+
+TEST_F(Import, sends_requests_without_a_start_at_once_if_the_file_says_so) {
+    Json result = sglang_result(6, 6);
+    result["max_concurrency"] = nullptr;
+    result["ttfts"] = {.8, .05};  // the first one is the last to end, after the whole duration of 1 s
+    const RunResult run = run_of(write("a.jsonl", result));
+    EXPECT_EQ(load_label_of(run), "all at once");
+    EXPECT_THAT(run.window.how, HasSubstr("all requests were sent at once"));
+    EXPECT_NEAR(run.window.run_s, 1, 1e-6);
+    EXPECT_NEAR(*run.whole_run.at(figure::kOutputTokens), 6, 1e-3);
+    EXPECT_NEAR(*run.whole_run.at(figure::kMeanInFlight), 1.25, 1e-3);
+}
+
+TEST_F(Import, reads_the_ramp_of_vllm_that_stands_beside_a_rate_of_inf) {
+    const auto run_with = [&](double from, double to, const char* strategy) {
+        Json json = vllm_result();
+        json["max_concurrency"] = nullptr;
+        json["ramp_up_strategy"] = strategy;
+        json["ramp_up_start_rps"] = from;
+        json["ramp_up_end_rps"] = to;
+        return run_of(write(fmt::format("{}{}.json", strategy, from), json));
+    };
+    const RunResult run = run_with(1, 10, "linear");
+    EXPECT_EQ(run.plan.at("arrivals"), "ramp:from=1,to=10");
+    EXPECT_TRUE(run.open_loop());
+    EXPECT_THAT(run.window.how, HasSubstr("the planned rate of arrivals changes"));
+    EXPECT_EQ(load_label_of(run), "3.91 req/s") << "9 / ln 10, the mean over time";
+    EXPECT_EQ(run_with(1, 10, "exponential").plan.at("arrivals"), "ramp:from=1,strategy=exponential,to=10");
+    EXPECT_THAT(difference_of_work(run, run_with(5, 50, "linear"), {}).value_or(""),
+                HasSubstr("--arrivals: ramp:from=1,to=10 and ramp:from=5,to=50"));
+}
+
+TEST_F(Import, takes_waits_for_the_cap_for_what_they_are) {
+    Json json = vllm_result();
+    json["request_rate"] = 5.0;
+    json["queue_times"] = {0.0, .1, .1, .2};
+    const RunResult run = run_of(write("a.json", json));
+    EXPECT_EQ(run.client.loop_lag_p99_s, 0);
+    EXPECT_NEAR(run.client.slot_wait_p99_s.value_or(0), .2, .01);
+}
+
+TEST_F(Import, credits_answers_that_were_not_streamed_at_their_end) {
+    Json json = vllm_result();
+    json["ttfts"] = {nullptr, nullptr, nullptr, nullptr};
+    json["itls"] = {Json::array(), Json::array(), Json::array(), Json::array()};
+    json["latencies"] = {.5, .5, .6, 0};
+    const RunResult run = run_of(write("a.json", json));
+    EXPECT_EQ(run.counts.ok, 3U);
+    EXPECT_NEAR(*run.whole_run.at(figure::kOutputTokens), 9, 1e-3) << "9 tokens in 1 s";
+    EXPECT_NEAR(*run.whole_run.at(figure::kInputTokens), 24, 1e-3);
+    EXPECT_EQ(run.metric("ttft_s"), nullptr);
+}
+
+TEST_F(Import, takes_the_load_of_an_open_loop_of_genai_bench_for_a_rate) {
+    Json json =
+        Json::parse(read_file(sample("genai-bench/D24_12_text-to-text_num_concurrency_2_time_1s.json")));
+    json["aggregated_metrics"]["num_concurrency"] = 2.5;
+    json["aggregated_metrics"]["total_arrivals"] = 17;
+    json["aggregated_metrics"]["arrival_requests_per_second"] = 2.4;
+    const RunResult run = run_of(write("a.json", json));
+    EXPECT_EQ(run.request_rate, 2.5);
+    EXPECT_FALSE(run.concurrency);
+}
+
+TEST_F(Import, keeps_the_cap_and_the_arrivals_of_a_level_of_guidellm) {
+    Json json = Json::parse(read_file(sample("guidellm/benchmarks.json")));
+    const auto run_with = [&](const Json& strategy) {
+        json["benchmarks"][0]["config"]["strategy"] = strategy;
+        return run_of(write(fmt::format("{}.json", ++files_), json));
+    };
+    const RunResult free = run_with({{"type_", "poisson"}, {"rate", 2.0}, {"max_concurrency", nullptr}});
+    const RunResult capped = run_with({{"type_", "poisson"}, {"rate", 2.0}, {"max_concurrency", 4}});
+    const RunResult even = run_with({{"type_", "constant"}, {"rate", 2.0}, {"max_concurrency", nullptr}});
+    EXPECT_EQ(capped.request_rate, 2);
+    EXPECT_EQ(capped.concurrency, 4U);
+    EXPECT_THAT(difference_of_work(free, capped, {}).value_or(""), HasSubstr("--concurrency"));
+    EXPECT_THAT(difference_of_work(free, even, {}).value_or(""), HasSubstr("--arrivals"));
+}
+
+TEST_F(Import, leaves_out_and_names_levels_of_guidellm_without_requests) {
+    Json json = Json::parse(read_file(sample("guidellm/benchmarks.json")));
+    Json empty = json["benchmarks"][0];
+    for (Json& requests : empty["requests"]) requests = Json::array();
+    empty["config"]["strategy"] = {{"type_", "constant"}, {"rate", 9.0}};
+    json["benchmarks"].push_back(empty);
+    const RunResult run = run_of(write("a.json", json));
+    EXPECT_EQ(run.counts.requests, 4U);
+    EXPECT_EQ(run.provenance.metadata.at("levels_without_requests"), "1 of 2: rate_9");
+    json["benchmarks"].erase(0);
+    EXPECT_THAT(refusal(write("b.json", json)), HasSubstr("no request that was sent"));
+}
+
+TEST_F(Import, reads_the_usage_of_both_protocols_in_files_of_inference_perf) {
+    Json json = Json::parse(read_file(sample("inference-perf/per_request_lifecycle_metrics.json")));
+    const auto run_with = [&](const Json& usage) {
+        for (Json& request : json)
+            if (request["info"]["response_metrics"].is_object())
+                request["info"]["response_metrics"]["server_usage"] = usage;
+        return run_of(write(fmt::format("{}.json", ++files_), json));
+    };
+    const RunResult anthropic = run_with({{"input_tokens", 60},
+                                          {"output_tokens", 24},
+                                          {"cache_read_input_tokens", 30},
+                                          {"cache_creation_input_tokens", 10}});
+    EXPECT_EQ(anthropic.workload.achieved_output_tokens, 24);
+    EXPECT_EQ(anthropic.workload.achieved_input_tokens, 100);
+    EXPECT_NEAR(*anthropic.whole_run.at(figure::kCachedPromptRatio), .3, 1e-9);
+    const RunResult openai = run_with({{"prompt_tokens", 16},
+                                       {"completion_tokens", 12},
+                                       {"prompt_tokens_details", {{"cached_tokens", 8}}}});
+    EXPECT_NEAR(*openai.whole_run.at(figure::kCachedPromptRatio), .5, 1e-9);
+    EXPECT_FALSE(run_with({{"prompt_tokens", 16}, {"completion_tokens", 12}})
+                     .whole_run.at(figure::kCachedPromptRatio));
+}
+
+TEST_F(Import, counts_the_gpus_of_llama_bench_and_of_rows_of_several_machines) {
+    Json tests = Json::parse(read_file(sample("llama-bench/llama-bench.json")));
+    Json test = tests[0];
+    test["gpu_info"] = "NVIDIA H100 80GB HBM3, NVIDIA H100 80GB HBM3";
+    EXPECT_EQ(run_of(write("a.json", test)).provenance.hardware_count, 2U);
+    test["split_mode"] = "none";
+    EXPECT_EQ(run_of(write("b.json", test)).provenance.hardware_count, 1U);
+    test["gpu_info"] = "NVIDIA H100 80GB HBM3, NVIDIA L40S";
+    const Provenance mixed = run_of(write("c.json", test)).provenance;
+    EXPECT_EQ(mixed.hardware, "");
+    EXPECT_EQ(mixed.metadata.at("gpu"), "NVIDIA H100 80GB HBM3, NVIDIA L40S");
+    Json row = Json::parse(read_file(sample("summaries/inferencex.json")))[0];
+    for (const char* const key : {"tp", "pp", "ep"}) row.erase(key);
+    row["disagg"] = true;
+    row["num_prefill_gpu"] = 4;
+    row["num_decode_gpu"] = 8;
+    const RunResult run = run_of(write("d.json", row));
+    EXPECT_EQ(run.provenance.hardware_count, 12U);
+    EXPECT_EQ(run.reported->at("output_tokens_per_s"), 240 * 8) << "per GPU that decodes";
+}
+
+TEST_F(Import, takes_the_load_of_aiperfs_last_measured_phase_and_says_that_it_was_cancelled) {
+    const auto run_with = [&](const Json& phases) {
+        Json json = aiperf_summary({{"phases", phases}});
+        json["was_cancelled"] = phases.size() == 1;
+        return run_of(write(fmt::format("{}.json", ++files_), json));
+    };
+    const RunResult warmed = run_with({{{"name", "warm"}, {"kind", "warmup"}, {"concurrency", 1}},
+                                       {{"name", "main"}, {"kind", "profiling"}, {"concurrency", 64}}});
+    EXPECT_EQ(warmed.concurrency, 64U);
+    EXPECT_FALSE(warmed.partial);
+    EXPECT_EQ(
+        run_with({{{"name", "a"}, {"concurrency", 8}}, {{"name", "b"}, {"concurrency", 64}}}).concurrency,
+        64U);
+    const RunResult cancelled =
+        run_with(Json::array({{{"name", "profiling"}, {"type", "poisson"}, {"rate", 5.0}}}));
+    EXPECT_EQ(cancelled.request_rate, 5);
+    EXPECT_EQ(cancelled.plan.at("arrivals"), "poisson:rate=5");
+    EXPECT_TRUE(cancelled.partial);
+}
+
+TEST_F(Import, hides_secrets_among_the_metadata) {
+    Json json = vllm_result();
+    json["api_key"] = "sk-abcdef0123456789";
+    json["proxy"] = "http://u:pw@h/v1?key=x";
+    json["max_tokens"] = 4096;
+    const auto metadata = run_of(write("a.json", json)).provenance.metadata;
+    EXPECT_EQ(metadata.at("api_key"), "***");
+    EXPECT_THAT(metadata.at("proxy"), ::testing::Not(::testing::AnyOf(HasSubstr("pw"), HasSubstr("=x"))));
+    EXPECT_EQ(metadata.at("max_tokens"), "4096");
+    import_runs(write("b.json", vllm_result()), out_, {.metadata = {{"hf_token", "abcdefgh"}}});
+    EXPECT_EQ(read_run_directory(out_).provenance.metadata.at("hf_token"), "***");
 }
 
 TEST_F(Import, can_be_shown_under_the_name_of_its_file) {
