@@ -167,7 +167,14 @@ void export_runs(const ExportFormat& format, const std::vector<fs::path>& runs, 
     Runs all;
     for (const fs::path& run : runs) all.push_back(loaded(run));
     require_requests(format, all);
-    write_export(format.text_of(all), out);
+    const std::string text = format.text_of(all);
+    write_export(text, out);
+    if (format.name == "inferencex" && text == "[]\n")
+        print(stderr,
+              "paretoken: note: no row was written: the format inferencex has rows of closed loops "
+              "(--concurrency) that are not invalid, and {}; csv and json take every run\n",
+              all.size() == 1 ? reports::shown_name(all.front().directory) + " is not one"
+                              : std::string("none of these runs is one"));
 }
 
 void add_export_options(CLI::App& command, ExportOptions& options) {

@@ -515,6 +515,23 @@ class ExportWhileMeasuring(Case):
             if not line.startswith("#"):
                 self.assertRegex(line, r"^paretoken_\w+\{[^}]*\} [-+.\de]+$", "a gateway refuses times")
 
+    def test_repeats_of_a_sweep_are_pushed_under_labels_of_their_own(self):
+        with Receiver() as gateway:
+            done = paretoken("sweep", *self.RUN, "--concurrency", "1,2", "--repeat", 2, "--out", self.directory / "sweep",
+                             "--push", gateway.url)
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+        (_, _, body), = gateway.posts
+        series = [line.rpartition(" ")[0] for line in body.splitlines() if not line.startswith("#")]
+        self.assertEqual(len(series), len(set(series)), "a gateway refuses duplicates")
+        self.assertTrue(any('repeat="2"' in name for name in series))
+
+    def test_a_run_without_a_row_for_inferencex_is_named(self):
+        done = paretoken("run", *self.RUN, "--request-rate", 5, "--out", self.directory / "run")
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+        done = paretoken("export", self.directory / "run", "--format", "inferencex")
+        self.assertEqual((done.returncode, json.loads(done.stdout)), (0, []))
+        self.assertIn("no row was written: the format inferencex has rows of closed loops", done.stderr)
+
     def test_figures_are_pushed_to_a_collector_with_the_headers_of_its_variables_and_again_if_it_is_busy(self):
         with Receiver([503]) as collector:
             done = paretoken("run", *self.RUN, "--concurrency", 4, "--out", self.directory / "run", "--push", "otlp",

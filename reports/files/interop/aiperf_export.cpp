@@ -31,14 +31,15 @@ OrderedJson scalar(const char* unit, double value) {
 
 std::string aiperf_text(const ExportedRun& run) {
     const RunResult& result = run.result;
-    const Successes successes = successes_of(sent_requests(run.stored));
+    const Successes successes = successes_of(sent_requests(run.stored), run.stored);
     constexpr double kMs = 1e3;
     OrderedJson json{{"schema_version", "1.4"}};
     json["request_throughput"] =
-        scalar("requests/sec", static_cast<double>(successes.e2e.size()) / successes.per_s());
-    json["output_token_throughput"] =
-        scalar("tokens/sec", sum_of(successes.output_tokens) / successes.per_s());
-    json["request_count"] = scalar("requests", static_cast<double>(successes.e2e.size()));
+        scalar("requests/sec", static_cast<double>(successes.completed) / successes.per_s());
+    if (successes.knows_output)
+        json["output_token_throughput"] =
+            scalar("tokens/sec", sum_of(successes.output_tokens) / successes.per_s());
+    json["request_count"] = scalar("requests", static_cast<double>(successes.completed));
     if (successes.failed > 0)
         json["error_request_count"] = scalar("requests", static_cast<double>(successes.failed));
     add_block(json, "time_to_first_token", "ms", successes.ttft, kMs);
@@ -47,16 +48,20 @@ std::string aiperf_text(const ExportedRun& run) {
     add_block(json, "input_sequence_length", "tokens", successes.input_tokens, 1);
     add_block(json, "output_sequence_length", "tokens", successes.output_tokens, 1);
     OrderedJson phase{{"name", "profiling"}, {"kind", "profiling"}, {"requests", result.counts.requests}};
-    phase["type"] = result.request_rate ? "request_rate" : "concurrency";
+    if (result.request_rate)
+        phase["type"] = "request_rate";
+    else if (result.concurrency)
+        phase["type"] = "concurrency";
     if (result.concurrency) phase["concurrency"] = *result.concurrency;
     if (result.request_rate) phase["rate"] = *result.request_rate;
+    const bool streamed = successes.completed == 0 || !successes.ttft.empty();
     json["input_config"] = {
         {"models", {{"items", OrderedJson::array({{{"name", result.provenance.model}}})}}},
-        {"endpoint", {{"type", result.workload.endpoint}, {"streaming", true}}},
+        {"endpoint", {{"type", result.workload.endpoint}, {"streaming", streamed}}},
         {"phases", OrderedJson::array({phase})},
     };
     json["run_info"] = {{"cli_command", "paretoken " + result.provenance.version}};
-    json["start_time"] = result.provenance.started_at;
+    if (!result.provenance.started_at.empty()) json["start_time"] = result.provenance.started_at;
     return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 

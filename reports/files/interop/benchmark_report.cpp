@@ -78,7 +78,7 @@ OrderedJson load_of(const RunResult& result, const std::vector<double>& input_to
 
 std::string benchmark_report_text(const ExportedRun& run) {
     const RunResult& result = run.result;
-    const Successes successes = successes_of(sent_requests(run.stored));
+    const Successes successes = successes_of(sent_requests(run.stored), run.stored);
     const double duration = successes.per_s();
     OrderedJson requests{{"total", result.counts.requests},
                          {"failures", result.counts.failed},
@@ -92,24 +92,22 @@ std::string benchmark_report_text(const ExportedRun& run) {
     add_statistic(latency, "request_latency", "s", successes.e2e);
     const double input = sum_of(successes.input_tokens);
     const double output = sum_of(successes.output_tokens);
+    OrderedJson throughput{
+        {"request_rate", rate("queries/s", static_cast<double>(successes.completed) / duration)}};
+    if (successes.knows_input) throughput["input_token_rate"] = rate("tokens/s", input / duration);
+    if (successes.knows_output) throughput["output_token_rate"] = rate("tokens/s", output / duration);
+    if (successes.knows_input && successes.knows_output)
+        throughput["total_token_rate"] = rate("tokens/s", (input + output) / duration);
     OrderedJson json{{"version", "0.2.1"}};
-    json["run"] = {
-        {"uid", result.provenance.run_id},
-        {"description", result.provenance.model},
-        {"time",
-         {{"start", result.provenance.started_at}, {"duration", fmt::format("PT{:.3f}S", duration)}}}};
+    json["run"] = {{"uid", result.provenance.run_id}, {"description", result.provenance.model}};
+    if (!result.provenance.started_at.empty()) json["run"]["time"]["start"] = result.provenance.started_at;
+    json["run"]["time"]["duration"] = fmt::format("PT{:.3f}S", duration);
     if (OrderedJson load = load_of(result, successes.input_tokens); !load.is_null())
         json["scenario"]["load"] = std::move(load);
     json["results"] = {
         {"request_performance",
          {{"aggregate",
-           {{"requests", requests},
-            {"latency", latency},
-            {"throughput",
-             {{"input_token_rate", rate("tokens/s", input / duration)},
-              {"output_token_rate", rate("tokens/s", output / duration)},
-              {"total_token_rate", rate("tokens/s", (input + output) / duration)},
-              {"request_rate", rate("queries/s", static_cast<double>(successes.e2e.size()) / duration)}}}}}}},
+           {{"requests", requests}, {"latency", latency}, {"throughput", std::move(throughput)}}}}},
         {"observability", observability_of(result)}};
     return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }

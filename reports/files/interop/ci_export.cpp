@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
+#include "core/plan/plan_fields.h"
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/text/utc.h"
@@ -25,12 +29,44 @@ std::string benchmark_name(const RunResult& result) {
     return name;
 }
 
-std::vector<std::pair<std::string, std::string>> labels_of_run(const RunResult& result) {
-    std::vector<std::pair<std::string, std::string>> labels = {{"model", result.provenance.model}};
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+Labels labels_of_run(const RunResult& result) {
+    Labels labels = {{"model", result.provenance.model}};
     if (result.concurrency) labels.emplace_back("concurrency", std::to_string(*result.concurrency));
     if (result.request_rate) labels.emplace_back("request_rate", fmt::format("{:g}", *result.request_rate));
     if (!result.provenance.hardware.empty()) labels.emplace_back("hardware", result.provenance.hardware);
     return labels;
+}
+
+/// The labels of each run. The options for requests in which the runs differ are among them, and, for runs
+/// whose labels are equal otherwise, the number of the repeat.
+std::vector<Labels> labels_of_runs(const std::vector<const RunResult*>& runs) {
+    const auto planned = [](const RunResult& run, const std::string& field) {
+        const auto found = run.plan.find(field);
+        return found == run.plan.end() ? std::string() : found->second;
+    };
+    std::set<std::string> varied;
+    for (const RunResult* const run : runs)
+        for (const auto& [name, value] : run->plan)
+            if (const PlanField* const field = plan_field_named(name);
+                field != nullptr && field->kind == FieldKind::workload &&
+                std::ranges::any_of(runs, [&](const auto* one) { return planned(*one, name) != value; }))
+                varied.insert(name);
+    std::vector<Labels> all;
+    std::map<Labels, int> equal;
+    for (const RunResult* const run : runs) {
+        all.push_back(labels_of_run(*run));
+        for (const std::string& name : varied) all.back().emplace_back(name, planned(*run, name));
+        ++equal[all.back()];
+    }
+    std::map<Labels, int> seen;
+    for (Labels& labels : all) {
+        if (equal[labels] < 2) continue;
+        const int repeat = ++seen[labels];
+        labels.emplace_back("repeat", std::to_string(repeat));
+    }
+    return all;
 }
 
 std::string github_text(const RunResult& result, Better better) {
@@ -88,7 +124,9 @@ std::string github_bigger_text(const ExportedRun& run) {
 
 std::vector<MetricFamily> run_families(const std::vector<const RunResult*>& runs) {
     std::vector<MetricFamily> families;
-    for (const RunResult* const run : runs) {
+    const std::vector<Labels> labels = labels_of_runs(runs);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const RunResult* const run = runs[i];
         std::optional<double> end_s;  // which a reader of a file cannot know otherwise
         if (const auto start = epoch_of_utc(run->provenance.started_at))
             end_s = static_cast<double>(*start) + std::max(0.0, run->window.run_s);
@@ -96,7 +134,7 @@ std::vector<MetricFamily> run_families(const std::vector<const RunResult*>& runs
             const std::string full = "paretoken_" + name;
             auto family = std::ranges::find(families, full, &MetricFamily::name);
             if (family == families.end()) family = families.insert(families.end(), {.name = full});
-            family->samples.push_back({labels_of_run(*run), value, end_s});
+            family->samples.push_back({labels[i], value, end_s});
         };
         for (const NamedValue& value : named_values(*run)) add(value.name, value.value);
         add("failed_requests", static_cast<double>(run->counts.failed));

@@ -286,10 +286,11 @@ DefinedValues our_values(const RunResult& result, std::string_view key) {
 
 DefinedValues their_values(const ForeignDefinitions& definitions, std::string_view key,
                            const std::vector<Timed>& requests, const Successes& successes) {
+    if (key == "output_tokens_per_s" && !successes.knows_output) return {};
     if (key == "output_tokens_per_s")
         return {.n = requests.size(), .mean = sum_of(successes.output_tokens) / successes.per_s()};
     if (key == "requests_per_s")
-        return {.n = requests.size(), .mean = static_cast<double>(successes.ttft.size()) / successes.per_s()};
+        return {.n = requests.size(), .mean = static_cast<double>(successes.completed) / successes.per_s()};
     const auto found = rules().find({definitions.name, key});
     const Rule rule = found == rules().end() ? Rule(add_ttft) : found->second;
     Values values;
@@ -323,7 +324,7 @@ std::vector<std::string> notes_on_run(const RunResult& result, const std::vector
 DefinedRun defined_run(const ExportedRun& run, const ForeignDefinitions& definitions) {
     const std::vector<SentRequest> requests = sent_requests(run.stored);
     const std::vector<Timed> timed = timed_requests(requests);
-    const Successes successes = successes_of(requests);
+    const Successes successes = successes_of(requests, run.stored);
     DefinedRun defined{.definitions = &definitions, .notes = notes_on_run(run.result, requests)};
     for (const ForeignQuantity& quantity : definitions.quantities)
         defined.rows.push_back({.quantity = quantity,

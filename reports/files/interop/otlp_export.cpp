@@ -165,7 +165,7 @@ std::string otlp_text(const ExportedRun& run) {
     const OtlpTimes times = times_of(result);
     const OrderedJson attributes = attributes_of(result);
     const std::vector<SentRequest> requests = sent_requests(run.stored);
-    const Successes successes = successes_of(requests);
+    const Successes successes = successes_of(requests, run.stored);
     OrderedJson metrics = OrderedJson::array();
     const std::vector<double> seconds_bounds = bounds_of(.01, 2);
     add_histogram(metrics, "gen_ai.client.operation.duration", "s",

@@ -54,7 +54,7 @@ std::string github_smaller_text(const ExportedRun& run);
 std::string github_bigger_text(const ExportedRun& run);
 /// Metrics and figures as gauges in the OpenMetrics text format, without times.
 std::string openmetrics_text(const ExportedRun& run);
-/// Gauges of one or several runs, which differ in their labels.
+/// Gauges of one or several runs, which differ in their labels (repeats in the label "repeat").
 std::vector<MetricFamily> run_families(const std::vector<const RunResult*>& runs);
 /// OpenTelemetry metrics as OTLP/HTTP JSON, with the client metrics of the GenAI conventions.
 std::string otlp_text(const ExportedRun& run);

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <unordered_map>
+#include <utility>
 
 #include "core/record/event_source.h"
+#include "core/record/fact.h"
 #include "core/statistics.h"
 #include "reports/files/recorded_files.h"
 
@@ -13,8 +16,11 @@ namespace paretoken::reports {
 
 std::vector<SentRequest> sent_requests(const StoredRun& run) {
     std::vector<SentRequest> requests;
-    for (const RequestRecord& record : run.recorded.observed.records)
-        if (!record.warmup && record.sent) requests.push_back({.record = record});
+    for (RequestRecord record : run.recorded.observed.records) {
+        if (record.warmup || !(record.sent || is_failure(record.outcome))) continue;
+        if (!record.sent) record.sent = record.started;  // it could not connect
+        requests.push_back({.record = std::move(record)});
+    }
     std::ranges::sort(
         requests, [](const SentRequest& a, const SentRequest& b) { return *a.record.sent < *b.record.sent; });
     if (!run.recorded.events) return requests;
@@ -30,22 +36,29 @@ std::vector<SentRequest> sent_requests(const StoredRun& run) {
     return requests;
 }
 
-Successes successes_of(const std::vector<SentRequest>& requests) {
+Successes successes_of(const std::vector<SentRequest>& requests, const StoredRun& of) {
+    const paretoken::Facts unknown{std::span(of.recorded.begun.unknown_facts)};
     Successes all;
+    all.knows_output = !unknown.overlaps({Fact::output_tokens});
+    all.knows_input = !unknown.overlaps({Fact::input_tokens});
     TimePoint end = TimePoint::min();
     for (const auto& [record, gaps_s, tokens_of_events] : requests) {
         end = std::max(end, record.finished.value_or(record.closed));
         if (is_failure(record.outcome)) ++all.failed;
-        if (record.outcome != Outcome::ok || !record.first_event || !record.finished) continue;
-        const auto tokens = static_cast<double>(output_tokens_of(record));
-        all.ttft.push_back(seconds(*record.first_event - *record.sent));
-        all.e2e.push_back(seconds(*record.finished - *record.sent));
-        if (tokens > 1 && record.last_event)
-            all.tpot.push_back(seconds(*record.last_event - *record.first_event) / (tokens - 1));
+        if (record.outcome != Outcome::ok) continue;
+        ++all.completed;
+        if (record.first_event) all.ttft.push_back(seconds(*record.first_event - *record.sent));
+        if (record.finished) all.e2e.push_back(seconds(*record.finished - *record.sent));
         all.itl.insert(all.itl.end(), gaps_s.begin(), gaps_s.end());
         if (record.usage.prompt) all.input_tokens.push_back(static_cast<double>(*record.usage.prompt));
+        if (!all.knows_output) continue;
+        const auto tokens = static_cast<double>(output_tokens_of(record));
         all.output_tokens.push_back(tokens);
+        const bool in_one_piece = !record.last_event || record.last_event == record.first_event;
+        if (tokens > 1 && record.first_event && !in_one_piece)
+            all.tpot.push_back(seconds(*record.last_event - *record.first_event) / (tokens - 1));
     }
+    if (all.input_tokens.size() < all.completed) all.knows_input = false;
     if (!requests.empty()) all.duration_s = seconds(end - *requests.front().record.sent);
     return all;
 }

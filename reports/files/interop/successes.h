@@ -10,7 +10,7 @@ namespace paretoken::reports {
 
 struct StoredRun;
 
-/// A request that was sent, and is no warm-up.
+/// A request that was sent, or failed before; no warm-up.
 struct SentRequest {
     RequestRecord record;
     std::vector<double> gaps_s = {};         ///< times between its events, in seconds
@@ -18,9 +18,12 @@ struct SentRequest {
 };
 std::vector<SentRequest> sent_requests(const StoredRun& run);
 
-/// Values of the requests that succeeded. Seconds and tokens.
+/// Values of the requests that succeeded, as far as they are known. Seconds and tokens.
 struct Successes {
-    std::vector<double> ttft;
+    std::uint64_t completed = 0;
+    bool knows_input = true;   ///< whether the length of every prompt is known
+    bool knows_output = true;  ///< whether the lengths of answers are known
+    std::vector<double> ttft;  ///< of answers that were streamed
     std::vector<double> tpot;  ///< (last − first output) ÷ (tokens − 1), of answers with more than one token
     std::vector<double> itl;  ///< gaps between events, of all requests
     std::vector<double> e2e;
@@ -32,7 +35,8 @@ struct Successes {
     /// The duration to divide by; 1 for a run without one.
     double per_s() const { return duration_s > 0 ? duration_s : 1; }
 };
-Successes successes_of(const std::vector<SentRequest>& requests);
+/// `requests`: of the run `of`, which says what its source does not know.
+Successes successes_of(const std::vector<SentRequest>& requests, const StoredRun& of);
 
 /// The sum of values, such as all output tokens.
 double sum_of(const std::vector<double>& values);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/result/result.h"
+#include "core/spec.h"
 #include "reports/files/interop/run_export.h"
 #include "reports/files/interop/successes.h"
 
@@ -34,9 +35,38 @@ void add_statistics(OrderedJson& json, const char* name, const std::vector<doubl
     for (const int p : {90, 95, 99}) json[fmt::format("p{}_{}_ms", p, name)] = spread->at(p / 100.0) * kMs;
 }
 
-void add_requests(OrderedJson& json, const std::vector<SentRequest>& requests) {
+/// The load. The rate is left out if it is not known or not the same throughout; the ramp of a file of vLLM
+/// is written as it was read, and the burstiness where the gaps between requests have it.
+void add_load(OrderedJson& json, const RunResult& result) {
+    const auto planned = [&](const char* field) {
+        const auto found = result.plan.find(field);
+        return found == result.plan.end() ? std::string() : found->second;
+    };
+    const std::string text = planned("arrivals");
+    const Spec arrivals = text.empty() ? Spec{} : parse_spec(text);
+    const bool is_ours = result.provenance.measured_by.empty();
+    if (arrivals.name == "ramp" && !is_ours) {
+        json["request_rate"] = "inf";
+        json["ramp_up_strategy"] = arrivals.text_or("strategy", "linear");
+        json["ramp_up_start_rps"] = arrivals.number("from");
+        json["ramp_up_end_rps"] = arrivals.number("to");
+    } else if (!result.request_rate) {
+        if (is_ours || result.concurrency || !planned("request_rate").empty()) json["request_rate"] = "inf";
+    } else if (const bool is_poisson = arrivals.name == "poisson", is_gamma = arrivals.name == "gamma";
+               is_poisson || is_gamma || arrivals.name == "constant" || arrivals.name.empty()) {
+        json["request_rate"] = *result.request_rate;
+        const std::string given = planned("burstiness");  // of a file of vLLM, unless it is 1
+        if (is_poisson || result.provenance.measured_by.starts_with("vLLM")) json["burstiness"] = 1.0;
+        if (is_gamma || !given.empty())
+            json["burstiness"] = is_gamma ? arrivals.number("burstiness") : parse_number(given);
+    }
+    if (result.concurrency) json["max_concurrency"] = *result.concurrency;
+}
+
+void add_requests(OrderedJson& json, const std::vector<SentRequest>& requests, const Successes& successes,
+                  bool waits_for_slots) {
     for (const char* const key :
-         {"input_lens", "output_lens", "start_times", "ttfts", "itls", "latencies", "errors"})
+         {"input_lens", "output_lens", "start_times", "ttfts", "itls", "latencies", "queue_times", "errors"})
         json[key] = OrderedJson::array();
     for (const auto& [record, gaps_s, tokens_of_events] : requests) {
         const bool ok = record.outcome == Outcome::ok;
@@ -46,41 +76,43 @@ void add_requests(OrderedJson& json, const std::vector<SentRequest>& requests) {
         json["ttfts"].push_back(record.first_event ? seconds(*record.first_event - *record.sent) : 0.0);
         json["itls"].push_back(gaps_s);
         json["latencies"].push_back(ok && record.finished ? seconds(*record.finished - *record.sent) : 0.0);
+        json["queue_times"].push_back(seconds(record.slot_wait));
         json["errors"].push_back(record.error);
     }
+    if (!successes.knows_input) json.erase("input_lens");
+    if (!successes.knows_output) json.erase("output_lens");
+    if (!waits_for_slots) json.erase("queue_times");
 }
 
 }  // namespace
 
 std::string vllm_bench_text(const ExportedRun& run) {
     const RunResult& result = run.result;
-    const std::vector<SentRequest> requests = sent_requests(run.stored);
-    const Successes successes = successes_of(requests);
+    std::vector<SentRequest> requests = sent_requests(run.stored);
+    std::erase_if(requests, [](const SentRequest& request) {  // for which the format has no word
+        const Outcome outcome = request.record.outcome;
+        return outcome != Outcome::ok && !is_failure(outcome);
+    });
+    const Successes successes = successes_of(requests, run.stored);
     const double input = sum_of(successes.input_tokens);
     const double output = sum_of(successes.output_tokens);
-    const auto completed = static_cast<double>(successes.ttft.size());
     OrderedJson json;
     if (std::string date = vllm_date(result.provenance.started_at); !date.empty())
         json["date"] = std::move(date);
     json["endpoint_type"] = result.workload.endpoint == "completions" ? "openai" : "openai-chat";
     json["backend"] = json["endpoint_type"];
     json["model_id"] = result.provenance.model;
-    json["num_prompts"] = result.counts.requests;
-    if (result.request_rate) {
-        json["request_rate"] = *result.request_rate;
-    } else {
-        json["request_rate"] = "inf";
-    }
-    json["burstiness"] = 1.0;
-    if (result.concurrency) json["max_concurrency"] = *result.concurrency;
+    json["num_prompts"] = requests.size();
+    add_load(json, result);
     json["duration"] = successes.duration_s;
-    json["completed"] = successes.ttft.size();
+    json["completed"] = successes.completed;
     json["failed"] = successes.failed;
-    json["total_input_tokens"] = static_cast<std::int64_t>(input);
-    json["total_output_tokens"] = static_cast<std::int64_t>(output);
-    json["request_throughput"] = completed / successes.per_s();
-    json["output_throughput"] = output / successes.per_s();
-    json["total_token_throughput"] = (input + output) / successes.per_s();
+    if (successes.knows_input) json["total_input_tokens"] = static_cast<std::int64_t>(input);
+    if (successes.knows_output) json["total_output_tokens"] = static_cast<std::int64_t>(output);
+    json["request_throughput"] = static_cast<double>(successes.completed) / successes.per_s();
+    if (successes.knows_output) json["output_throughput"] = output / successes.per_s();
+    if (successes.knows_input && successes.knows_output)
+        json["total_token_throughput"] = (input + output) / successes.per_s();
     add_statistics(json, "ttft", successes.ttft);
     add_statistics(json, "tpot", successes.tpot);
     add_statistics(json, "itl", successes.itl);
@@ -89,7 +121,7 @@ std::string vllm_bench_text(const ExportedRun& run) {
     json["tool"] = "paretoken " + result.provenance.version;
     for (const auto& [key, value] : result.provenance.metadata)
         if (!json.contains(key) && !key.ends_with("ms")) json[key] = value;
-    add_requests(json, requests);
+    add_requests(json, requests, successes, result.request_rate && result.concurrency);
     return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
