@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <exception>
 #include <filesystem>
@@ -23,6 +24,7 @@
 #include "cli/words/groups.h"
 #include "cli/words/manifest.h"
 #include "cli/words/pasted_line.h"
+#include "cli/words/reading.h"
 #include "cli/words/translation.h"
 #include "core/error.h"
 #include "core/plan/plan.h"
@@ -118,6 +120,37 @@ std::vector<std::string> read_configuration(std::vector<std::string>& command) {
     return {};
 }
 
+/// Puts the contents of the files of `vllm bench sweep` behind their names.
+void read_parameters(std::vector<std::string>& command) {
+    if (std::ranges::find(command, "sweep") == command.end()) return;
+    for (const char* const option : {"--serve-params", "--bench-params"})
+        for (std::size_t i = 0; i < command.size(); ++i) {
+            if (name_in(command[i]) != option) continue;
+            const std::string file = value_after(command, i);
+            std::error_code ignored;
+            if (std::filesystem::is_regular_file(file, ignored))
+                command.insert(command.end(), {option + std::string("-content"), reports::read_file(file)});
+            break;
+        }
+}
+
+/// Replaces the name of a file with the lengths of guidellm's prompts by its fields.
+void read_lengths(std::vector<std::string>& command) {
+    constexpr std::array kEndings = {".yaml", ".yml", ".config"};
+    const bool is_guidellm = std::ranges::any_of(
+        command, [](const std::string& word) { return word.find("guidellm") != std::string::npos; });
+    for (std::size_t i = 1; is_guidellm && i < command.size(); ++i) {
+        std::string& word = command[i];
+        const bool is_value = command[i - 1] == "--data";
+        if (!is_value && !word.starts_with("--data=")) continue;
+        const std::string file = is_value ? word : word.substr(word.find('=') + 1);
+        std::error_code ignored;
+        if (std::ranges::any_of(kEndings, [&](const char* ending) { return file.ends_with(ending); }) &&
+            std::filesystem::is_regular_file(file, ignored))
+            word = (is_value ? "" : "--data=") + reports::foreign_yaml(reports::read_file(file), file).dump();
+    }
+}
+
 /// Returns the commands of a manifest (YAML) as lines of a shell; another text as it is.
 std::string without_manifest(const std::string& text) {
     if (!is_manifest(text)) return text;
@@ -192,7 +225,10 @@ void check(const std::string& command, std::vector<std::string> words) {
 /// that is to be filled in does not count.
 std::string refusal_of(const Translation& translation) {
     const auto& words = translation.words;
-    if (std::ranges::find(words, "--cells") != words.end()) return {};  // a file of the reader
+    std::error_code ignored;
+    if (const auto cells = std::ranges::find(words, "--cells");
+        cells != words.end() && !std::filesystem::is_regular_file(*(cells + 1), ignored))
+        return {};  // a file that is not here
     std::string refusal;
     for (const char* const number : {"4", "8"}) {
         std::vector<std::string> whole;
@@ -236,8 +272,11 @@ void translate(const std::vector<std::string>& words) {
     auto commands =
         words.size() == 1 ? commands_of(words.front()) : std::vector<std::vector<std::string>>{words};
     std::vector<std::string> notes;
-    for (std::vector<std::string>& command : commands)
+    for (std::vector<std::string>& command : commands) {
         for (std::string& note : read_configuration(command)) notes.push_back(std::move(note));
+        read_parameters(command);
+        read_lengths(command);
+    }
     std::vector<std::string> complaints;
     const auto complain = [&](std::string why) {
         if (std::ranges::find(complaints, why) == complaints.end()) complaints.push_back(std::move(why));
@@ -247,7 +286,7 @@ void translate(const std::vector<std::string>& words) {
         if (remove_option(options, "--api-key"))
             translation.notes.emplace_back(
                 "the key belongs into the variable OPENAI_API_KEY, where no list of processes shows it");
-        std::string complaint = complaint_of(translation, "paretoken");
+        std::string complaint = complaint_of(translation, translation.program);
         const std::string refusal = complaint.empty() ? refusal_of(translation) : "";
         if (!refusal.empty()) {
             complain(fmt::format("`{}` would be refused: {}", shown_line(translation), refusal));

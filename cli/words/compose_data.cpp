@@ -198,12 +198,20 @@ void read_data_arguments(const Composing& now, Columns& columns) {
                 now.note(fmt::format("{}={} is left out: rows are sent with their texts", key, value));
         }
     }
-    const bool in_seconds = now.parts.value("time_unit") == "1";
+    // vLLM's traces, whose columns are named one by one, have times in seconds unless a factor is given.
+    const bool is_timed = now.parts.value("dataset") == "timed_trace";
+    const std::string unit = now.parts.value("time_unit");
+    const bool in_seconds =
+        is_timed && (unit.empty() || number("--timed-trace-sec-multiplier", unit) >= 0.01);
     for (const auto& [part, ours] :
          {std::pair{"prompt_column", "prompt"}, std::pair{"time_column", in_seconds ? "at_s" : "timestamp"},
           std::pair{"input_column", "input_tokens"}, std::pair{"output_column", "output_tokens"},
           std::pair{"hash_column", "hash_ids"}})
         if (const auto name = now.parts.take(part)) columns[ours] = *name;
+    if (is_timed && !columns.empty()) {
+        columns.try_emplace("hash_ids", "hash_ids");
+        now.parts.set_if_absent("block", "16");
+    }
 }
 
 /// A public dataset whose rows have no "prompt", and where its text is; from the datasets' own pages.

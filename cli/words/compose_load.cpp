@@ -11,6 +11,7 @@
 #include "cli/words/pasted_line.h"
 #include "core/error.h"
 #include "core/spec.h"
+#include "core/text/letter_case.h"
 
 namespace paretoken::cli {
 namespace {
@@ -183,6 +184,11 @@ void compose_profile(const Composing& now) {
                     fmt::format("the rates are sent without a largest number of requests in flight; "
                                 "guidellm keeps at most {}",
                                 most.value_or(cap)));
+    } else if (now.whole(Tool::guidellm) && !rates.empty()) {
+        now.note(
+            "without a profile, --rate is the number of levels of a sweep in guidellm; so is the number in "
+            "--request-rate auto:N");
+        set_profile(now, "sweep", rates);
     } else if (!rates.empty()) {
         set_levels(now, "request_rate", of_conversations(now, rates));
     } else if (now.whole(Tool::guidellm) && !parts.has("request_rate") && !parts.has("concurrency")) {
@@ -423,7 +429,7 @@ void compose_end_of_aiperf(const Composing& now) {
     const std::string slots = parts.has("concurrency") ? parts.value("concurrency") : "1";
     if (is_place(slots)) return;
     parts.set("num_prompts", has_shell_variable(slots)
-                                 ? fmt::format("$((2 * {}))", slots)  // the shell computes it
+                                 ? fmt::format("$(({0} > 5 ? 2 * {0} : 10))", slots)  // by the shell
                                  : text_of_number(std::max(10.0, 2 * number("--concurrency", slots))));
 }
 
@@ -508,6 +514,7 @@ void set_levels(const Composing& now, std::string_view field, const std::vector<
 
 void compose_load(const Composing& now) {
     Parts& parts = now.parts;
+    if (lower_case(parts.value("request_rate")) == "infinity") parts.set("request_rate", "inf");
     if (now.is(Tool::aiperf) && parts.has("request_rate"))
         set_levels(now, "request_rate", of_conversations(now, levels_in(parts.value("request_rate"))));
     compose_profile(now);

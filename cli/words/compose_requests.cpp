@@ -192,6 +192,14 @@ void compose_vllm_ratio(const Composing& now) {
     const std::string ratio = now.parts.value("range_ratio");
     // The lower end of lengths, as of sglang and of the first versions: all have the same length.
     if (now.is(Tool::vllm) && (ratio == "1" || ratio == "1.0")) now.parts.take("range_ratio");
+    const bool is_spread = ratio.find_first_of("123456789") != std::string::npos && ratio != "1" &&
+                           ratio != "1.0" && !ratio.starts_with('{');
+    if (now.origin.form == Form::old_vllm && is_spread)
+        now.note(
+            fmt::format("a benchmark_serving.py from before vLLM 0.8.4, and copies of it, draw each length L "
+                        "from {0} L to L, which is --isl uniform:min=…,max=L here; --range-ratio {0} means "
+                        "from (1 - {0}) L to (1 + {0}) L, as in later ones",
+                        ratio));
     if (!ratio.starts_with('{')) return;
     const Group group = group_of(ratio).value_or(Group{});
     now.parts.take("range_ratio");
@@ -209,6 +217,9 @@ void compose_prefix(const Composing& now) {
     const auto per_prefix = parts.take("per_prefix");
     const auto draw = parts.take("prefix_draw");
     const auto zipf = parts.take("zipf");
+    if (per_prefix && prefixes && now.is(Tool::sglang) && parts.has("num_prompts"))
+        now.out.unneeded.emplace_back(
+            "--num-prompts (it has no effect there: groups times prompts are sent)");
     if (per_prefix && prefixes && (now.is(Tool::sglang) || !parts.has("num_prompts")))
         parts.set("num_prompts",
                   has_shell_variable(*prefixes + *per_prefix)
@@ -429,7 +440,8 @@ void compose_different_prompts(const Composing& now) {
         different = entries;
     if (!different) return;
     const double count = number_or_0(*different);
-    if (count > 0 && (!parts.has("num_prompts") || count < number_or_0(parts.value("num_prompts"))))
+    if (count > 0 && !parts.has("dataset_path") &&
+        (!parts.has("num_prompts") || count < number_or_0(parts.value("num_prompts"))))
         now.note(fmt::format(
             "every prompt is new here; {} different ones that are sent again and again, as the other tool "
             "does, are answered faster by a server with a prefix cache",
@@ -450,6 +462,34 @@ void note_turns_of_files(const Composing& now, std::string_view kind, bool has_s
                             option_of(*plan_field_named(field)), value));
 }
 
+/// What other tools leave out of a file, whose rows are all sent here.
+void note_left_out_rows(const Composing& now) {
+    const std::string dataset = now.parts.value("dataset");
+    const std::string path = now.parts.value("dataset_path");
+    if (now.parts.take("no_oversample")) {
+        const std::string count = now.parts.value("num_prompts");
+        if (path.empty() || count == "all")
+            now.out.unneeded.emplace_back("--no-oversample");
+        else
+            now.note(
+                fmt::format("--no-oversample sends no row twice: if {} has fewer rows than {}, give "
+                            "--num-prompts all",
+                            path, count));
+    }
+    if (!now.origin.whole || path.empty()) return;
+    if (dataset == "sharegpt" && (now.is(Tool::vllm) || now.is(Tool::aiperf)))
+        now.note(fmt::format(
+            "{} leaves out conversations of one message, prompts of less than 4 or more than "
+            "1024 tokens, prompts that have more than 2048 tokens with their answers{}; here "
+            "each is sent",
+            row_of(*now.origin.tool).title, now.parts.has("osl") ? "" : ", and answers of less than 4"));
+    if (dataset == "burstgpt" && now.is(Tool::vllm))
+        now.note(
+            fmt::format("vllm takes only the answered rows of GPT-4: awk -F, 'NR == 1 || $2 == \"GPT-4\" && "
+                        "$4 > 0' {} > gpt4.csv writes them to a file",
+                        path));
+}
+
 }  // namespace
 
 const ForeignValue* dataset_named(std::string_view name) {
@@ -464,6 +504,7 @@ void compose_requests(const Composing& now) {
         if (!parts.has("replay") && !parts.has("duration")) parts.set_if_absent("num_prompts", "all");
     }
     if (now.origin.form == Form::inferencex) set_inferencex(now);
+    if (parts.value("dataset") == "timed_trace") parts.set("timed_trace", "true");
     for (const auto& [part, option] :
          {std::pair{"inferencex_template", "--use-chat-template"}, std::pair{"inferencex_dsv4", "--dsv4"}})
         if (parts.take(part)) {
@@ -548,6 +589,7 @@ void compose_requests(const Composing& now) {
         !parts.has("duration") && !parts.has("arrivals") && now.origin.form != Form::vllm_static &&
         now.origin.form != Form::sglang_static)
         parts.set("num_prompts", "1000");
+    note_left_out_rows(now);
     for (const auto& [part, option] :
          {std::pair{"hf_subset", "--hf-subset"}, std::pair{"hf_split", "--hf-split"}})
         if (parts.take(part)) now.out.unneeded.emplace_back(option);

@@ -96,7 +96,10 @@ void set_backend(const Composing& now, const Group& group) {
         } else if (key == "stream") {
             if (value == "false") now.note(std::string(kStreams));
         } else if (key.starts_with("extras.body.") || key.starts_with("extra_body.")) {
-            set_body_field(now, key.substr(key.find("body.") + 5), value);
+            std::string field = key.substr(key.find("body.") + 5);
+            for (const char* const format : {"chat_completions.", "text_completions."})
+                if (field.starts_with(format)) field.erase(0, std::string_view(format).size());
+            set_body_field(now, field, value);
         } else if (key.starts_with("extras.headers.") || key.starts_with("headers.")) {
             now.parts.add("header", fmt::format("{}: {}", key.substr(key.find("headers.") + 8), value));
         } else if (key == "server_history" || key == "tool_call_missing_behavior" ||
@@ -238,6 +241,7 @@ void compose_server(const Composing& now) {
         const std::string backend = parts.take("backend").value_or("");
         if (const ForeignValue* const row = backend_named(backend); row != nullptr && row->why == kProcess)
             now.absent(fmt::format("--backend {}: {}", backend, kProcess));
+        if (backend == "vllm-chat") parts.set_if_absent("endpoint_type", "chat");
         compose_started_server(now);
     }
     for (const char* const part : {"backend_args", "backend"}) {
@@ -309,6 +313,8 @@ void compose_server(const Composing& now) {
     if (const auto draw = parts.take("adapter_draw"); draw && (*draw == "skewed" || *draw == "distinct"))
         now.absent(
             fmt::format("adapters drawn {}: they are drawn by their shares: --model A=.7,B=.3", *draw));
+    else if (draw == "round-robin")
+        now.note("adapters are drawn at random with equal shares, not in turn");
     if (parts.take("zipf_alpha")) now.out.unneeded.emplace_back("--lora-zipf-alpha");
     const Texts adapters = parts.take_all("adapters");
     if (!adapters.empty()) parts.set("model", mix_of(adapters));

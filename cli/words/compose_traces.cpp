@@ -5,9 +5,22 @@
 #include <utility>
 
 #include "cli/words/composing.h"
+#include "core/error.h"
 
 namespace paretoken::cli {
 namespace {
+
+/// vLLM reads times of a trace as seconds, which it multiplies, and 16 tokens for each hash id. Returns the
+/// unit of the times, and sets the factor besides.
+std::string unit_of_timed_trace(const Composing& now, bool replays) {
+    const auto given = now.parts.take("time_unit");
+    const double factor = given ? number("--timed-trace-sec-multiplier", *given) : 1;
+    if (!(factor > 0)) throw UsageError("--timed-trace-sec-multiplier must be above 0");
+    constexpr double kMostOfMilliseconds = 0.01;
+    const bool in_ms = factor < kMostOfMilliseconds;
+    if (replays) now.parts.set("time_scale", text_of_number(in_ms ? 1000 * factor : factor));
+    return in_ms ? "" : "s";
+}
 
 /// AIPerf replays a part of a trace; here the part is a file of its own.
 void cut_trace(const Composing& now) {
@@ -62,6 +75,8 @@ void compose_replay(const Composing& now, std::string_view kind) {
                 "without times in the file, leave out --arrivals trace");
     }
     cut_trace(now);
+    const bool is_timed = parts.take("timed_trace").has_value();
+    const std::string unit = is_timed ? unit_of_timed_trace(now, replay) : "";
     auto scale = parts.take("time_scale");
     if (const auto faster = parts.take("speedup"))
         scale = text_of_number(1 / std::max(1e-9, number("a speed-up", *faster)));
@@ -85,11 +100,9 @@ void compose_replay(const Composing& now, std::string_view kind) {
              {"idle_cap", "idle_job_cap", "idle_system_cap", "tool_scale", "start_inside"})
             if (parts.take(field)) now.out.unneeded.push_back(option_of(*plan_field_named(field)));
     const auto block = parts.take("block");
-    const auto unit = parts.take("time_unit");
     if (parts.value("dataset") == "mooncake") {
-        std::string fields = block ? "block=" + *block : "";
-        if (unit && number("--timed-trace-sec-multiplier", *unit) == 1)
-            fields += fields.empty() ? "unit=s" : ",unit=s";
+        std::string fields = block ? "block=" + *block : is_timed ? "block=16" : "";
+        if (!unit.empty()) fields += ",unit=" + unit;
         if (!fields.empty()) parts.set("dataset", "mooncake:" + fields);
     }
 }

@@ -45,7 +45,7 @@ bool ends_early(const Composing& now) {
 void compose_sampling(const Composing& now) {
     Parts& parts = now.parts;
     for (const char* const name : {"top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty",
-                                   "repetition_penalty", "logprobs"})
+                                   "repetition_penalty", "logprobs", "n"})
         if (const auto value = parts.take(name)) set_body_field(now, name, *value);
     for (const std::string& input : parts.take_all("extra_inputs")) {
         if (input.starts_with('{')) {

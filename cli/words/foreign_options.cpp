@@ -300,8 +300,9 @@ constexpr ForeignOption kOptions[] = {
     ForeignOption{"--session-delay-ratio --conversation-turn-delay-ratio", "aiperf", one, part, "delay_ratio",
                   true},
     ForeignOption{"--tokenize-prompt", "sglang", none},  // --prompt-form auto sends token ids where it can
-    ForeignOption{"--apply-chat-template --skip-chat-template --no-oversample --output-details "
-                  "--save-detailed --append-result --save-result --enable-multimodal-chat --pd-separated",
+    ForeignOption{"--no-oversample", "vllm", none, part, "no_oversample"},
+    ForeignOption{"--apply-chat-template --skip-chat-template --output-details --save-detailed "
+                  "--append-result --save-result --enable-multimodal-chat --pd-separated",
                   "vllm,sglang", none},
     ForeignOption{"--sharegpt-context-len", "sglang", one, absent,
                   "prompts of a file are sent whole; `paretoken dataset convert` writes a file to cut from"},
@@ -338,6 +339,10 @@ constexpr ForeignOption kOptions[] = {
     ForeignOption{"--presence-penalty", "vllm", one, part, "presence_penalty", true},
     ForeignOption{"--repetition-penalty", "vllm", one, part, "repetition_penalty", true},
     ForeignOption{"--logprobs", "vllm", one, part, "logprobs", true},
+    ForeignOption{"--n", "vllm", one, part, "n"},
+    ForeignOption{"--lora-path", "vllm", one, absent,
+                  "the server has the adapter: --server-cmd '… --enable-lora --lora-modules NAME=PATH' and "
+                  "--model NAME"},
     ForeignOption{"--use-beam-search --return-logprob --return-routed-experts", "vllm,sglang", none, absent,
                   "give the fields that the server expects with --extra-body JSON"},
     ForeignOption{"--best-of --top-logprobs-num --token-ids-logprob --logprob-start-len", "vllm,sglang", many,
@@ -664,7 +669,8 @@ constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"different_prompts", "not needed: every prompt is new"},
     {"sessions", "`--num-prompts`"},
     {"block", "`--dataset mooncake:block=512`"},
-    {"time_unit", "`--dataset mooncake:unit=s`"},
+    {"time_unit", "`--dataset mooncake:unit=s`, `--arrivals trace:scale=2`"},
+    {"no_oversample", "`--num-prompts all`"},
     {"file_kind", "`--dataset`"},
     {"public_dataset", "`--dataset-path`"},
     {"workload", "`--dataset-path`"},
@@ -703,6 +709,7 @@ constexpr std::pair<std::string_view, std::string_view> kParts[] = {
     {"top_p", "`--extra-body`"},
     {"top_k", "`--extra-body`"},
     {"logprobs", "`--extra-body`"},
+    {"n", "`--extra-body`"},
 };
 
 /// The options of each tool that have our name and our meaning.

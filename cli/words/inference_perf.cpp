@@ -84,6 +84,22 @@ void set_stages(const Composing& now, const std::string& text, const std::string
         now.note(fmt::format("every level sends {} requests, as the first stage does", counts.front()));
 }
 
+/// A trace that gives the lengths, and with load.type trace_replay the times too.
+void set_trace(const Composing& now, Fields& fields, bool replays) {
+    for (const char* const of : {"load.trace.", "data.trace."}) {
+        const std::string file = fields.value(std::string(of) + "file");
+        const std::string format = fields.value(std::string(of) + "format");
+        if (file.empty()) continue;
+        now.parts.set("dataset_path", file);
+        if (format == "AzurePublicDataset")
+            now.parts.set("dataset", "azure");
+        else
+            now.absent(
+                fmt::format("{}format {}: `paretoken dataset convert` reads other traces", of, format));
+    }
+    if (replays && now.parts.has("dataset_path")) now.parts.set("arrivals", "trace");
+}
+
 void set_data_of(const Composing& now, Fields& fields) {
     Parts& parts = now.parts;
     const std::string type = fields.value("data.type");
@@ -162,6 +178,7 @@ Translation translated_inference_perf(const std::vector<std::string>& words) {
     set_server_of(now, fields);
     set_data_of(now, fields);
     const std::string type = fields.value("load.type");
+    set_trace(now, fields, type == "trace_replay");
     if (const std::string stages = fields.value("load.stages"); !stages.empty())
         set_stages(now, stages, type);
     if (const std::string count = fields.value("load.sweep.num_stages"); !count.empty()) {

@@ -36,13 +36,47 @@ void add_variables(const Manifest& node, Settings& variables) {
     }
 }
 
-/// Replaces Kubernetes' $(NAME) by ${NAME}.
-std::string with_variables(std::string text, const Settings& variables) {
-    for (const auto& [name, value] : variables)
-        for (std::size_t at = 0; (at = text.find("$(" + name + ")", at)) != std::string::npos; ++at) {
-            text[at + 1] = '{';
-            text[at + 2 + name.size()] = '}';
-        }
+/// Whether a name is one of a variable as manifests write it: "TARGET".
+bool is_of_capitals(std::string_view name) {
+    constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    return !name.empty() && name.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
+/// Replaces Kubernetes' $(NAME) by ${NAME}. In the script of a shell, only a name that the manifest sets is a
+/// variable and not a command.
+std::string with_variables(std::string text, const Settings& variables, bool is_script = false) {
+    for (std::size_t at = 0; (at = text.find("$(", at)) != std::string::npos; ++at) {
+        const std::size_t end = text.find(')', at);
+        if (end == std::string::npos) break;
+        const std::string name = text.substr(at + 2, end - at - 2);
+        if (!variables.contains(name) && (is_script || !is_of_capitals(name))) continue;
+        text[at + 1] = '{';
+        text[end] = '}';
+    }
+    return text;
+}
+
+/// Replaces "${{ matrix.conc }}" of a workflow by "${matrix_conc}", and "${{ env.N }}" by "${N}".
+std::string without_expressions(std::string text) {
+    constexpr std::string_view kNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    constexpr std::string_view kEnvironment = "env.";
+    for (std::size_t at = 0; (at = text.find("${{", at)) != std::string::npos; ++at) {
+        const std::size_t end = text.find("}}", at);
+        if (end == std::string::npos) break;
+        std::string name = text.substr(at + 3, end - at - 3);
+        std::erase(name, ' ');
+        if (name.empty() || name.find_first_not_of(kNames) != std::string::npos) continue;
+        if (name.starts_with(kEnvironment)) name.erase(0, kEnvironment.size());
+        std::ranges::replace_if(
+            name, [](char c) { return c == '.' || c == '-'; }, '_');
+        text.replace(at, end + 2 - at, "${" + name + "}");
+    }
+    return text;
+}
+
+/// Replaces "$$", with which a file of Docker Compose writes a "$" for the container.
+std::string without_double_signs(std::string text) {
+    for (std::size_t at = 0; (at = text.find("$$", at)) != std::string::npos; ++at) text.erase(at, 1);
     return text;
 }
 
@@ -87,7 +121,7 @@ std::string container_line(const Manifest& node, const Settings& variables) {
     });
     if (script != words.end() && script - words.begin() <= 2 && script + 1 != words.end() &&
         program_of_image(words.front()).ends_with("sh"))
-        return with_variables(*(script + 1), variables);
+        return with_variables(*(script + 1), variables, true);
     std::string text;
     for (const std::string& word : words)
         text += (text.empty() ? "" : " ") + in_quotes(with_variables(word, variables), '"');
@@ -105,14 +139,47 @@ std::string container_line(const Manifest& node, const Settings& variables) {
     return names_program || begins_with_program ? text : fmt::format("{} {}", image, text);
 }
 
-void add_containers(const Manifest& node, Settings variables, std::string& script) {
+/// Whether a container has no words, and its variables are the options of guidellm.
+bool is_set_by_variables(const Manifest& node, const Settings& variables) {
+    return node.contains("image") && program_of_image(scalar_of(node["image"])) == "guidellm" &&
+           std::ranges::any_of(variables, [](const auto& one) { return one.first.starts_with("GUIDELLM_"); });
+}
+
+/// The lists of a workflow's matrix that its job uses, as the beginnings of loops.
+std::vector<std::string> loops_of(const Manifest& node) {
+    std::vector<std::string> loops;
+    const auto strategy = node.find("strategy");
+    if (strategy == node.end() || !strategy->is_object() || !strategy->contains("matrix")) return loops;
+    const std::string job = node.dump();
+    for (const auto& [key, values] : (*strategy)["matrix"].items()) {
+        const bool is_list =
+            values.is_array() && !values.empty() &&
+            std::ranges::none_of(values, [](const Manifest& one) { return one.is_structured(); });
+        if (!is_list || job.find("matrix." + key) == std::string::npos) continue;
+        std::string words;
+        for (const Manifest& value : values) words += " " + in_quotes(scalar_of(value), '\'');
+        std::string name = "matrix_" + key;
+        std::ranges::replace(name, '-', '_');
+        loops.push_back(fmt::format("for {} in{}; do\n", name, words));
+    }
+    return loops;
+}
+
+void add_containers(const Manifest& node, Settings variables, bool is_compose, std::string& script) {
+    std::vector<std::string> loops;
     if (node.is_object()) {
         add_variables(node, variables);
+        loops = loops_of(node);
+        for (const std::string& loop : loops) script += loop;
         std::string line;
         const bool has_words =
             node.contains("args") || node.contains("entrypoint") || node.contains("command");
         const bool is_container = has_words && (node.contains("image") || node.contains("args"));
-        if (is_container) line = container_line(node, variables);
+        if (is_container)
+            line = container_line(node, variables);
+        else if (!has_words && is_set_by_variables(node, variables))
+            line = scalar_of(node["image"]);
+        if (is_compose) line = without_double_signs(line);
         for (const char* const key : {"run", "script"}) {
             const auto value = node.find(key);
             if (value == node.end()) continue;
@@ -127,7 +194,8 @@ void add_containers(const Manifest& node, Settings variables, std::string& scrip
         }
     }
     if (node.is_structured())
-        for (const Manifest& inner : node) add_containers(inner, variables, script);
+        for (const Manifest& inner : node) add_containers(inner, variables, is_compose, script);
+    for (std::size_t i = 0; i < loops.size(); ++i) script += "done\n";
 }
 
 }  // namespace
@@ -147,7 +215,8 @@ bool is_manifest(std::string_view text) {
         const std::size_t end = line.find_first_of(": \t=\"'");
         if (std::exchange(is_first, false) && (end == std::string_view::npos || line[end] != ':'))
             return false;
-        has_command = has_command || std::ranges::any_of(kCommands, begins);
+        has_command = has_command || std::ranges::any_of(kCommands, begins) ||
+                      line.find("GUIDELLM_") != std::string_view::npos;
         has_around = has_around || std::ranges::any_of(kAround, begins);
     }
     return has_command && has_around;
@@ -155,8 +224,9 @@ bool is_manifest(std::string_view text) {
 
 std::string script_of_manifest(std::string_view json) {
     std::string script;
-    add_containers(Manifest::parse(json, nullptr, false), {}, script);
-    return script;
+    const Manifest manifest = Manifest::parse(json, nullptr, false);
+    add_containers(manifest, {}, manifest.is_object() && manifest.contains("services"), script);
+    return without_expressions(std::move(script));
 }
 
 }  // namespace paretoken::cli

@@ -33,6 +33,10 @@ Translation composed(Parts parts, const Origin& origin, Translation out, const T
 void note_loops(const std::vector<std::vector<std::string>>& commands, std::size_t place,
                 Translation& translation);
 
+/// Translates `vllm bench sweep serve`, `serve_workload` and `serve_sla`, which start servers and measure
+/// each. Behind "--serve-params-content" and "--bench-params-content" stand the contents of their files.
+Translation translated_sweep(const std::vector<std::string>& words);
+
 /// Translates the options of inference-perf, "--load.stages JSON".
 Translation translated_inference_perf(const std::vector<std::string>& words);
 

@@ -13,6 +13,7 @@
 #include "cli/words/pasted_line.h"
 #include "cli/words/reading.h"
 #include "core/error.h"
+#include "core/nearest.h"
 #include "core/plan/plan_arguments.h"
 
 namespace paretoken::cli {
@@ -278,8 +279,8 @@ class Reading {
             if (own_("url")) return own_url(word);
             return out_.unknown.push_back(fmt::format("'{}'", word));
         }
+        if (tool_ == Tool::vllm && read_field_of_json()) return;
         const std::string name = name_in(word);
-        const std::string typed = word.substr(0, std::min(word.find('='), word.size()));
         const auto own = own_(name);
         Meaning meaning = meaning_or_completion({name, tool_, value_after(words_, at_), !own_("url")});
         if (own && (!meaning || (meaning.field == nullptr && !meaning.foreign->always && !tool_)))
@@ -301,6 +302,20 @@ class Reading {
             set_field(meaning, take(values_of(*meaning.field)));
         else
             set_foreign(*meaning.foreign, name, take(meaning.foreign->values));
+    }
+
+    /// Reads vLLM's "--extra-body.a.b VALUE", a field of an option that is JSON. Returns whether it is one.
+    bool read_field_of_json() {
+        std::string name = words_[at_].substr(0, words_[at_].find('='));
+        const auto point = name.find('.');
+        const std::string option = name_in(name.substr(0, point));
+        const bool is_template = option == "--chat-template-kwargs";
+        if (point == std::string::npos || (option != "--extra-body" && !is_template)) return false;
+        name.erase(0, point + 1);
+        foreign_ = true;
+        parts_.add("extra_inputs", fmt::format("{}{}:{}", is_template ? "chat_template_kwargs." : "", name,
+                                               take(Values::one).back()));
+        return true;
     }
 
     /// The options of perf_analyzer, which genai-perf starts.
@@ -392,17 +407,53 @@ class Reading {
         if (has_value) out_.server.push_back(words_[at_++]);
     }
 
+    /// Returns the option of the tool that is misspelled by one letter or by its dashes; empty if none is.
+    std::string misspelled(const std::string& name) const {
+        const auto without_dashes = [](std::string text) {
+            std::erase(text, '-');
+            return text;
+        };
+        for (const std::string& known : completions_of("--", tool_))
+            if (edit_distance(name, known) <= 1 || without_dashes(name) == without_dashes(known))
+                return known;
+        return {};
+    }
+
+    /// Returns the option of the line's tool that means what one of ours means: --max-concurrency. An option
+    /// that the tool has is returned as it is.
+    std::string of_tool(const std::string& meant) const {
+        const auto theirs = completions_of("--", tool_);
+        if (meant.empty() || std::ranges::find(theirs, meant) != theirs.end()) return meant;
+        const PlanField* const field = own_meaning(meant).field;
+        if (field == nullptr) return {};
+        for (const Synonym& synonym : synonyms_of(*field))
+            if (has_tool(synonym.tools, *tool_)) return std::string(synonym.name);
+        const auto same = std::ranges::find_if(foreign_options(), [&](const ForeignOption& option) {
+            return option.about == field->name && has_tool(option.tools, *tool_);
+        });
+        return same == foreign_options().end() ? ""
+                                               : std::string(same->names.substr(0, same->names.find(' ')));
+    }
+
     void unknown(const std::string& name) {
-        if (starts_server_) return give_to_server();
+        if (starts_server_ && misspelled(name).empty()) return give_to_server();
+        const bool is_of_line = whole_ && tool_ && !own_("url");
         std::vector<std::string> known;
         for (const PlanField& field : plan_fields())
-            if (!field.flags.empty() && own_(option_of(field))) known.push_back(option_of(field));
+            if (!field.flags.empty() && (is_of_line || own_(option_of(field))))
+                known.push_back(option_of(field));
         for (const ToolRow& row : tools())
             for (std::string& other : completions_of("--", row.tool)) {
                 const ForeignOption* const option = foreign_option(other, row.tool);
                 if (option == nullptr || !says_nothing(*option)) known.push_back(std::move(other));
             }
-        const std::string meant = meant_by(name, known);
+        std::string meant;
+        if (starts_server_)
+            meant = misspelled(name);
+        else if (is_of_line)
+            meant = meant_by(name, completions_of("--", tool_));
+        if (meant.empty() && !starts_server_) meant = meant_by(name, known);
+        if (is_of_line) meant = of_tool(meant);
         out_.unknown.push_back(meant.empty() ? name : fmt::format("{} (did you mean {}?)", name, meant));
         ++at_;
         if (at_ < words_.size() && !is_option(words_[at_])) ++at_;
@@ -510,6 +561,8 @@ Translation composed(const std::vector<std::string>& words, Origin origin, std::
 
 Translation composed(Parts parts, const Origin& origin, Translation out, const Texts& kept) {
     out.tool = origin.tool;
+    if (origin.tool && origin.whole)
+        out.program = origin.starts_server() ? "the line's tool" : row_of(*origin.tool).title;
     compose(parts, origin, out);
     out.words = options_for(parts.texts);
     out.words.insert(out.words.end(), kept.begin(), kept.end());
@@ -539,7 +592,18 @@ Translation translated(const std::vector<std::string>& words, std::string_view c
         origin.tool = gives("--num-iters") ? Tool::vllm : Tool::sglang;
         origin.form = origin.tool == Tool::vllm ? Form::vllm_static : Form::sglang_static;
     }
-    return composed(words, origin, command, own);
+    Translation out = composed(words, origin, command, own);
+    const bool may_be_line = origin.tool == Tool::vllm || origin.tool == Tool::sglang;
+    constexpr std::array kOfLines = {"--dataset-name", "--random-input-len", "--random-output-len",
+                                     "--sharegpt-output-len", "--custom-output-len"};
+    constexpr std::array kLoads = {"--request-rate", "--concurrency", "--max-concurrency", "--arrivals"};
+    if (may_be_line && !origin.whole && origin.form == Form::usual && std::ranges::any_of(kOfLines, gives) &&
+        std::ranges::none_of(kLoads, gives))
+        out.notes.push_back(
+            fmt::format("{0} sends all requests at once, to /v1/completions, unless its line says otherwise; "
+                        "`paretoken translate '{0} …'` prints the command for that",
+                        row_of(*origin.tool).title));
+    return out;
 }
 
 namespace {

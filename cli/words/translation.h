@@ -24,7 +24,8 @@ struct Translation {
     bool has_random_prompts = false;         ///< whether the prompts are random, as the other tool's would be
     std::string file = {};          ///< the file that is to be made before our command can run; empty: none
     std::optional<Tool> tool = {};  ///< whose line it was
-    bool several = false;           ///< whether the load has several levels, which only a sweep measures
+    std::string program = "paretoken";  ///< the name for people of what has the options
+    bool several = false;               ///< whether the load has several levels, which only a sweep measures
 };
 
 /// Returns how many words follow an option of our command; nothing if the command has no such option.

@@ -33,6 +33,7 @@ const std::vector<Start>& starts() {
         {Tool::vllm, {"vllm", "bench", "serve"}},
         {Tool::vllm, {"vllm.entrypoints.cli.main", "bench", "serve"}},
         {Tool::vllm, {"vllm.benchmarks.serve"}},
+        {Tool::vllm, {"*benchmarks/serve.py"}},
         {Tool::vllm, {"vllm-bench", "serve"}},
         {Tool::vllm, {"vllm-bench"}},
         {Tool::vllm, {"bench", "serve"}},  // the program is a variable
@@ -59,6 +60,7 @@ const std::vector<Start>& starts() {
         {Tool::guidellm, {"guidellm", "benchmark"}},
         {Tool::guidellm, {"guidellm", "run"}},
         {Tool::guidellm, {"guidellm"}},
+        {Tool::guidellm, {"*guidellm/main.py"}},
         {Tool::guidellm, {"$", "benchmark"}},
         {Tool::aiperf, {"aiperf", "profile"}},
         {Tool::aiperf, {"$", "profile"}},
@@ -272,122 +274,6 @@ Translation translated_from(const Start& start, const Words& line, std::size_t b
     return composed(words, origin, "run", own);
 }
 
-/// The values of the options of `vllm bench sweep`.
-struct VllmSweep {
-    std::string serve;
-    std::string bench;
-    std::string serve_params;
-    std::string bench_params;
-    std::string out;
-    std::string runs = "3";
-    std::string variable;
-    std::string limits;
-    std::string ready_timeout;
-    std::vector<std::string> other;
-};
-
-VllmSweep vllm_sweep_of(const Words& words) {
-    VllmSweep sweep;
-    const std::array<std::pair<std::string_view, std::string*>, 14> places = {{
-        {"--serve-cmd", &sweep.serve},
-        {"--bench-cmd", &sweep.bench},
-        {"--serve-params", &sweep.serve_params},
-        {"--bench-params", &sweep.bench_params},
-        {"--output-dir", &sweep.out},
-        {"-o", &sweep.out},
-        {"--num-runs", &sweep.runs},
-        {"--workload-var", &sweep.variable},
-        {"--sla-variable", &sweep.variable},
-        {"--sla-params", &sweep.limits},
-        {"--experiment-name", nullptr},
-        {"-e", nullptr},
-        {"--server-ready-timeout", &sweep.ready_timeout},
-        {"--after-bench-cmd", nullptr},
-    }};
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const std::string name = name_in(words[i]);
-        const auto* const place =
-            std::ranges::find_if(places, [&](const auto& one) { return one.first == name; });
-        if (place == places.end()) {
-            if (is_option(words[i])) sweep.other.push_back(name);
-            continue;
-        }
-        const std::string value = value_after(words, i);
-        if (words[i].find('=') == std::string::npos) ++i;
-        if (place->second != nullptr)
-            *place->second = value;
-        else
-            sweep.other.push_back(name);
-    }
-    return sweep;
-}
-
-/// `vllm bench sweep serve`, `serve_workload` and `serve_sla`, which start servers and measure each.
-Translation translated_sweep(const Words& words) {
-    const VllmSweep asked = vllm_sweep_of(words);
-    if (asked.bench.empty()) throw UsageError("vllm bench sweep: --bench-cmd is missing");
-    if (asked.bench.starts_with('$'))
-        throw UsageError(fmt::format("vllm bench sweep: --bench-cmd {}: {}", asked.bench, kValueNeeded));
-    Translation out = translation_of(commands_in(asked.bench));
-    out.command = "sweep";
-    out.several = true;
-    const auto gives = [&](const char* option) {
-        return std::ranges::find(out.words, option) != out.words.end();
-    };
-    const auto drop = [&](const char* option) {
-        const auto found = std::ranges::find(out.words, option);
-        if (found != out.words.end()) out.words.erase(found, found + 2);
-    };
-    const auto add = [&](const std::string& option, const std::string& value) {
-        out.words.insert(out.words.end(), {option, value});
-    };
-    if (!asked.serve.empty()) {
-        if (!out.words.empty() && out.words.front().find("://") != std::string::npos)
-            out.words.erase(out.words.begin());
-        const bool has_port = asked.serve.find("--port") != std::string::npos;
-        out.words.insert(out.words.begin(),
-                         {"--server-cmd", asked.serve + (has_port ? "" : " --port {port}")});
-        if (has_port)
-            out.notes.emplace_back(
-                "write --port {port} in --server-cmd, so that each server has a free port");
-        if (!asked.ready_timeout.empty()) add("--ready-timeout", asked.ready_timeout + "s");
-    }
-    const bool varies_load = !asked.variable.empty();
-    const auto rate = std::ranges::find(out.words, "--request-rate");
-    const bool has_rate = rate != out.words.end() && *(rate + 1) != "inf";
-    if (varies_load || !has_rate) drop("--request-rate");
-    if (varies_load) {
-        drop("--concurrency");
-        add(asked.variable == "request_rate" ? "--request-rate" : "--concurrency",
-            asked.variable == "request_rate" ? "auto:10" : "1..256");
-    } else if (!gives("--concurrency") && !has_rate) {
-        const auto count = std::ranges::find(out.words, "--num-prompts");
-        add("--concurrency", count == out.words.end() ? "1000" : *(count + 1));
-        add("--ramp-up", "0s");
-    }
-    if (!asked.limits.empty()) {
-        add("--search", "slo");
-        add("--slo", "e2e_p99:1000");
-        out.notes.push_back(fmt::format("give the limits of {} with --slo, in ms", asked.limits));
-    }
-    for (const std::string& file : {asked.bench_params, asked.serve_params})
-        if (!file.empty() && !gives("--cells")) add("--cells", file);
-    if (!asked.serve_params.empty())
-        out.notes.push_back(fmt::format(
-            "--server-cmd needs a placeholder for each key of {}: --max-num-seqs {{max_num_seqs}}{}",
-            asked.serve_params,
-            asked.bench_params.empty() ? ""
-                                       : "; both files together are all combinations in one --cells file"));
-    if (asked.runs != "1" && asked.limits.empty()) add("--repeat", asked.runs);
-    if (!asked.out.empty()) {
-        drop("--out");
-        add("--out", asked.out);
-    }
-    out.words.emplace_back("--reset-cache");
-    for (const std::string& name : asked.other) out.unneeded.push_back(name);
-    return out;
-}
-
 /// Whether a program of one word, whose name may also be that of a container or a directory, runs at `begin`:
 /// as the first word, or behind a program that starts another one.
 bool starts_program(const Words& line, std::size_t begin) {
@@ -439,6 +325,33 @@ bool only_names_program(const Words& line, std::size_t end) {
     return std::any_of(
         line.begin(), line.begin() + static_cast<std::ptrdiff_t>(end),
         [](const std::string& word) { return std::ranges::find(kOthers, word) != kOthers.end(); });
+}
+
+/// Returns "kubectl run NAME --image IMAGE --env NAME=VALUE -- WORDS" as the image of a tool, whose variables
+/// stand before it, with the words behind it. Other commands stay as they are.
+Words without_kubectl(const Words& line) {
+    if (line.size() < 3 || (program_in(line[0]) != "kubectl" && program_in(line[0]) != "oc") ||
+        line[1] != "run")
+        return line;
+    Words words;
+    std::string image;
+    auto rest = std::ranges::find(line, "--");
+    for (auto word = line.begin(); word < rest; ++word) {
+        const std::string name = name_in(*word);
+        if (name != "--image" && name != "--env") continue;
+        const std::string value = value_after(line, static_cast<std::size_t>(word - line.begin()));
+        if (name == "--image")
+            image = value;
+        else
+            words.push_back(value);
+    }
+    if (program_in(image) != "guidellm") return line;
+    if (rest != line.end()) ++rest;
+    constexpr std::array kPrograms = {"guidellm", "python", "python3", "bash", "sh"};
+    if (rest == line.end() || std::ranges::find(kPrograms, program_in(*rest)) == kPrograms.end())
+        words.push_back(image);
+    words.insert(words.end(), rest, line.end());
+    return words;
 }
 
 /// Returns the translation of one command; nothing if it is none of a known tool. `before` are the words of
@@ -495,7 +408,8 @@ void add_translations(const std::vector<Words>& commands, Inside inside_of,
         });
         if (is_array && inside_of == Inside::commands) continue;
         try {
-            if (auto one = translation_of_command(command, before)) translations.push_back(*std::move(one));
+            if (auto one = translation_of_command(without_kubectl(command), before))
+                translations.push_back(*std::move(one));
         } catch (const UsageError& error) {
             if (std::ranges::find(complaints, error.what()) == complaints.end())
                 complaints.emplace_back(error.what());

@@ -69,6 +69,7 @@ class Splitting {
     void read_one() {
         const char c = text_[at_];
         if (c == '\'' || c == '"') return read_quoted(c);
+        if (c == '$' && next_is(1, '\'')) return read_with_escapes();
         if (c == '$') return read_dollar();
         if (c == '<' && is_place()) return read_place('>');
         if (c == '<') return skip_input();
@@ -203,6 +204,28 @@ class Splitting {
             } else {
                 words_.back() += text_[at_];
             }
+        }
+        if (at_ >= text_.size()) open_quote_ = text_.substr(open);
+        ++at_;
+    }
+
+    /// $'a\tb', in which a backslash stands before the name of a character.
+    void read_with_escapes() {
+        begin_word(false);
+        const std::size_t open = at_;
+        for (at_ += 2; at_ < text_.size() && text_[at_] != '\''; ++at_) {
+            if (text_[at_] != '\\' || at_ + 1 >= text_.size()) {
+                words_.back() += text_[at_];
+                continue;
+            }
+            const char name = text_[++at_];
+            constexpr std::string_view kNames = "ntr\\'\"";
+            constexpr std::string_view kCharacters = "\n\t\r\\'\"";
+            const std::size_t known = kNames.find(name);
+            if (known == std::string_view::npos)
+                words_.back().append({'\\', name});
+            else
+                words_.back() += kCharacters[known];
         }
         if (at_ >= text_.size()) open_quote_ = text_.substr(open);
         ++at_;

@@ -185,7 +185,9 @@ TEST(OtherTools, inferencexs_copy_of_vllms_program_draws_lengths_below_the_given
         EXPECT_THAT(shown_line(one), HasSubstr("--isl uniform:min=800,max=1000 --osl uniform:min=8,max=10"));
         EXPECT_THAT(unneeded_text(one), HasSubstr(option));
     }
-    EXPECT_THAT(answer(line), HasSubstr("--range-ratio 0.8"));
+    EXPECT_THAT(answer(line), AllOf(HasSubstr("--range-ratio 0.8"),
+                                    HasSubstr("from before vLLM 0.8.4, and copies of it, draw each length L "
+                                              "from 0.8 L to L")));
 }
 
 TEST(OtherTools, an_address_with_a_version_keeps_it_before_the_path) {

@@ -207,7 +207,7 @@ const std::vector<Meaning>& meanings() {
          "--timed-trace-label-timestamp ts "
          "--timed-trace-label-hash-ids ids --timed-trace-chunk-hash-size 16",
          {"--dataset "
-          "columns:hash_ids=ids,input_tokens=input_length,output_tokens=output_length,timestamp=ts,block=16",
+          "columns:at_s=ts,hash_ids=ids,input_tokens=input_length,output_tokens=output_length,block=16",
           "--arrivals trace"}},
         // The texts of a file do not change the lengths of SGLang's random prompts.
         {"python3 -m sglang.bench_serving --dataset-name random --dataset-path s.json --random-input-len 64 "
@@ -347,7 +347,8 @@ const std::vector<Meaning>& meanings() {
         {"podman run -e GUIDELLM_TARGET=http://h:1 -e GUIDELLM_PROFILE=sweep -e GUIDELLM__MAX_X=1 -e "
          "GUIDELLM_MAX_SECONDS=30 -e GUIDELLM_DATA=prompt_tokens=9,output_tokens=8 ghcr.io/x/guidellm:latest",
          {"sweep http://h:1 --request-rate auto:10 --duration 30s --isl 9 --osl 8"}},
-        {"\"$AIPERF\" profile -m M --concurrency $C", {"--concurrency $C --num-prompts $((2 * $C))"}},
+        {"\"$AIPERF\" profile -m M --concurrency $C",
+         {"--concurrency $C --num-prompts $(($C > 5 ? 2 * $C : 10))"}},
         {"vllm-bench --model M --dataset-name random --num-prompts 9", {"--num-prompts 9"}},
         {"python -m atom.benchmarks.benchmark_serving --model=M --dataset-name=random --random-range-ratio "
          "1.0",
