@@ -482,7 +482,7 @@ void note_left_out_rows(const Composing& now) {
             "{} leaves out conversations of one message, prompts of less than 4 or more than "
             "1024 tokens, prompts that have more than 2048 tokens with their answers{}; here "
             "each is sent",
-            row_of(*now.origin.tool).title, now.parts.has("osl") ? "" : ", and answers of less than 4"));
+            row_of(*now.origin.tool).name, now.parts.has("osl") ? "" : ", and answers of less than 4"));
     if (dataset == "burstgpt" && now.is(Tool::vllm))
         now.note(
             fmt::format("vllm takes only the answered rows of GPT-4: awk -F, 'NR == 1 || $2 == \"GPT-4\" && "

@@ -36,23 +36,13 @@ void add_variables(const Manifest& node, Settings& variables) {
     }
 }
 
-/// Whether a name is one of a variable as manifests write it: "TARGET".
-bool is_of_capitals(std::string_view name) {
-    constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    return !name.empty() && name.find_first_not_of(kLetters) == std::string_view::npos;
-}
-
-/// Replaces Kubernetes' $(NAME) by ${NAME}. In the script of a shell, only a name that the manifest sets is a
-/// variable and not a command.
-std::string with_variables(std::string text, const Settings& variables, bool is_script = false) {
-    for (std::size_t at = 0; (at = text.find("$(", at)) != std::string::npos; ++at) {
-        const std::size_t end = text.find(')', at);
-        if (end == std::string::npos) break;
-        const std::string name = text.substr(at + 2, end - at - 2);
-        if (!variables.contains(name) && (is_script || !is_of_capitals(name))) continue;
-        text[at + 1] = '{';
-        text[end] = '}';
-    }
+/// Replaces Kubernetes' $(NAME) by ${NAME}.
+std::string with_variables(std::string text, const Settings& variables) {
+    for (const auto& [name, value] : variables)
+        for (std::size_t at = 0; (at = text.find("$(" + name + ")", at)) != std::string::npos; ++at) {
+            text[at + 1] = '{';
+            text[at + 2 + name.size()] = '}';
+        }
     return text;
 }
 
@@ -121,7 +111,7 @@ std::string container_line(const Manifest& node, const Settings& variables) {
     });
     if (script != words.end() && script - words.begin() <= 2 && script + 1 != words.end() &&
         program_of_image(words.front()).ends_with("sh"))
-        return with_variables(*(script + 1), variables, true);
+        return with_variables(*(script + 1), variables);
     std::string text;
     for (const std::string& word : words)
         text += (text.empty() ? "" : " ") + in_quotes(with_variables(word, variables), '"');

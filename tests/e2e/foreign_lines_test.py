@@ -206,3 +206,21 @@ class ForeignLines(Case):
         self.assertEqual(done.stdout.splitlines()[0],
                          "paretoken run http://127.0.0.1:8000 --model M --endpoint-type completions --request-rate 2 --duration 30s "
                          "--isl normal:mean=50,stddev=10,min=10,max=100 --ignore-eos", done.stderr)
+
+    def test_the_files_of_a_sweep_of_vllm_and_of_guidellms_lengths_are_read(self):
+        params = {name: self.directory / f"{name}.json" for name in ("serve", "bench", "both")}
+        params["serve"].write_text('[{"max_num_seqs": 8}, {"max_num_seqs": 16}]')
+        params["bench"].write_text('[{"request_rate": 2}, {"request_rate": 4}]')
+        params["both"].write_text('[{"request_rate": 2}, {"max_concurrency": 4}]')
+        sweep = "vllm bench sweep serve --serve-cmd 'vllm serve M' --bench-cmd 'vllm bench serve --model M --num-prompts 9' "
+        done = self.succeeds(paretoken("translate", f"{sweep} --serve-params {params['serve']} --bench-params {params['bench']}"))
+        self.assertIn("--max-num-seqs {max_num_seqs} --port {port}", done.stdout)
+        self.assertIn("--grid max_num_seqs=8,16 --request-rate 2,4 ", done.stdout)
+        done = paretoken("translate", f"{sweep} --bench-params {params['both']}")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("would be refused: this sweep varies", done.stderr)
+        lengths = self.directory / "lengths.yaml"
+        lengths.write_text("prompt_tokens: 100\noutput_tokens: 20\n")
+        done = paretoken("translate", f"guidellm benchmark --target http://h --rate-type concurrent --rate 2 --data {lengths}")
+        if "was built without" not in done.stderr:
+            self.assertIn("run http://h --concurrency 2 --isl 100 --osl 20", done.stdout)

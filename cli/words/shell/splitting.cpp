@@ -35,6 +35,13 @@ std::size_t end_of(std::string_view text, std::size_t open) {
 
 namespace {
 
+/// Whether a name is one of a variable and not of a command: "TARGET".
+bool is_of_capitals(std::string_view name) {
+    constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    return !name.empty() && is_letter(name.front()) &&
+           name.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
 /// Whether the text of a here-document is a script: for one of these programs, by its beginning, or by the
 /// `file` that it is written to.
 bool is_script(const Words& command, std::string_view text, std::string_view file) {
@@ -234,6 +241,16 @@ class Splitting {
     /// "$(date +%s)" and "${PORT:-8000}", in which blanks end no word; another "$" is a character.
     void read_dollar() {
         const char open = at_ + 1 < text_.size() ? text_[at_ + 1] : ' ';
+        if (open == '(') {  // "$(NAME)", a variable of Kubernetes or of make
+            const std::size_t end = end_of(text_, at_ + 1);
+            const std::string_view name = text_.substr(at_ + 2, end - at_ - 3);
+            if (is_of_capitals(name)) {
+                begin_word(false);
+                words_.back().append("${").append(name).append("}");
+                at_ = end;
+                return;
+            }
+        }
         add(text_[at_++]);
         if (open != '(' && open != '{') return;
         for (const std::size_t end = end_of(text_, at_); at_ < end;) add(text_[at_++]);

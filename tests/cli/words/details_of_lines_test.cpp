@@ -70,7 +70,7 @@ const std::vector<Detail>& details() {
          {"--temperature 0.6", "--extra-body '{\"top_k\":3}'", "!chat_completions"}},
         // Rows that other tools leave out
         {"vllm bench serve --model M --dataset-name sharegpt --dataset-path s.json",
-         {"vllm bench serve leaves out conversations of one message, prompts of less than 4 or more than "
+         {"# vllm leaves out conversations of one message, prompts of less than 4 or more than "
           "1024 tokens",
           "and answers of less than 4"}},
         {"vllm bench serve --model M --dataset-name sharegpt --dataset-path s.json --sharegpt-output-len 9",
@@ -127,6 +127,8 @@ const std::vector<Detail>& details() {
          "--data prompt_tokens=9",
          {"run http://h --concurrency 3 --isl 9"}},
         // How a line was copied: quotes of a shell, and signs of a page or a word processor
+        {"vllm bench serve --model $(MODEL) --num-prompts $(N)",
+         {"--model \"${MODEL}\"", "--num-prompts \"${N}\""}},
         {"vllm bench serve --model M --extra-body $'{\"top_k\": 5}'", {"--extra-body '{\"top_k\": 5}'"}},
         {"vllm bench serve \u2014-model M \u2013num-prompts 9 \u2014max-concurrency\u00A03",
          {"--model M", "--concurrency 3 --num-prompts 9"}},
@@ -184,13 +186,16 @@ TEST(DetailsOfLines, a_sweep_of_vllm_varies_what_its_files_vary) {
         sweep("", R"([{"max_num_seqs": 32, "block-size": 16}, {"max_num_seqs": 64, "block-size": 8}])", ""),
         AllOf(HasSubstr("--max-num-seqs {max_num_seqs} --block-size {block_size} --port {port}"),
               HasSubstr("--concurrency 100 --ramp-up 0s --cells s.json")));
-    EXPECT_THAT(sweep("", "", R"({"a": {"max_concurrency": 1, "random_input_len": 3}, "b": {}})"),
-                AllOf(HasSubstr("jq '[.[] | del(._benchmark_name)]' b.json > cells.json; then: paretoken"),
-                      HasSubstr("--concurrency 1 --cells cells.json")));
+    EXPECT_THAT(
+        sweep("", "", R"({"a": {"max_concurrency": 1, "random_input_len": 3}, "b": {"max_concurrency": 2}})"),
+        AllOf(HasSubstr("jq '[.[] | del(._benchmark_name)]' b.json > cells.json; then: paretoken"),
+              HasSubstr("--concurrency 1 --cells cells.json")));
     EXPECT_THAT(sweep("", R"([{"max_num_seqs": 4}, {"max_num_seqs": 8}])",
                       R"([{"max_concurrency": 4}, {"max_concurrency": 8}])", "max_num_seqs=max_concurrency"),
                 HasSubstr("'[$s[0][] as $x | $b[0][] as $y | select($x[\"max_num_seqs\"] == "
                           "$y[\"max_concurrency\"]) | $x + $y | del(._benchmark_name)]' > cells.json"));
+    EXPECT_THAT(sweep("", "", R"([{"max_concurrency": 1}, {"random_input_len": 3}])"),
+                HasSubstr("--concurrency 100 --ramp-up 0s --cells b.json"));
     EXPECT_THAT(sweep("", "", ""), HasSubstr("--concurrency 100 --ramp-up 0s --reset-cache"));
     EXPECT_THROW(sweep("", R"([{"enforce_eager": true}])", ""), UsageError);
 }
@@ -233,6 +238,33 @@ TEST(DetailsOfLines, variables_of_manifests_become_those_of_a_shell) {
                 ElementsAre(HasSubstr("run http://h --concurrency 4 --isl 9")));
     EXPECT_TRUE(
         is_manifest("services:\n  b:\n    image: x/guidellm\n    environment:\n      GUIDELLM_RATE: 1\n"));
+}
+
+TEST(DetailsOfLines, a_server_of_another_kind_is_named) {
+    const auto complaint = [](const std::string& line) {
+        return complaint_of(translation_of(commands_in(line)), "paretoken");
+    };
+    EXPECT_THAT(complaint("genai-perf profile -m gpt2 --backend tensorrtllm"),
+                HasSubstr("--service-kind triton: only OpenAI's"));
+    EXPECT_THAT(complaint("perf_analyzer -m t -u h:8000 -p3000 -d -l3000 -t1 -c5 -b1 --shape a:1"),
+                AllOf(HasSubstr("-c: levels are given with --concurrency-range"),
+                      HasSubstr("--shape: only OpenAI's"), ::testing::Not(HasSubstr("no option"))));
+    EXPECT_THAT(complaint("python3 -m sglang.bench_one_batch --model-path M --batch 1"),
+                ::testing::Not(HasSubstr("unknown")));
+}
+
+TEST(DetailsOfLines, data_that_would_be_downloaded_are_named_with_the_file_to_save_and_the_command) {
+    const auto complaint = [](const std::string& line) {
+        return complaint_of(translation_of(commands_in(line)), "paretoken");
+    };
+    EXPECT_THAT(complaint("vllm bench serve --model M --dataset-name hf --dataset-path openai/gsm8k"),
+                AllOf(HasSubstr("nothing is downloaded"), HasSubstr("load_dataset('openai/gsm8k'"),
+                      HasSubstr("; then: paretoken run http://127.0.0.1:8000 --model M"),
+                      HasSubstr("--dataset-path gsm8k.jsonl")));
+    EXPECT_THAT(complaint("python3 -m sglang.bench_serving --num-prompts 10"),
+                HasSubstr("--dataset sharegpt --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json"));
+    EXPECT_THAT(complaint("vllm bench serve --model M --dataset-name random-mm"),
+                AllOf(HasSubstr("images"), ::testing::Not(HasSubstr("then:"))));
 }
 
 }  // namespace

@@ -592,20 +592,6 @@ TEST(Translation, a_dataset_that_is_not_known_here_is_named) {
                   "--dataset weka --dataset-path agents.jsonl"));
 }
 
-TEST(Translation, data_that_would_be_downloaded_are_named_with_the_file_to_save_and_the_command) {
-    const auto complaint = [](const std::string& line) {
-        return complaint_of(translation_of(commands_in(line)), "paretoken");
-    };
-    EXPECT_THAT(complaint("vllm bench serve --model M --dataset-name hf --dataset-path openai/gsm8k"),
-                AllOf(HasSubstr("nothing is downloaded"), HasSubstr("load_dataset('openai/gsm8k'"),
-                      HasSubstr("; then: paretoken run http://127.0.0.1:8000 --model M"),
-                      HasSubstr("--dataset-path gsm8k.jsonl")));
-    EXPECT_THAT(complaint("python3 -m sglang.bench_serving --num-prompts 10"),
-                HasSubstr("--dataset sharegpt --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json"));
-    EXPECT_THAT(complaint("vllm bench serve --model M --dataset-name random-mm"),
-                AllOf(HasSubstr("images"), ::testing::Not(HasSubstr("then:"))));
-}
-
 TEST(Translation, a_program_that_is_not_translated_is_answered_with_the_command_that_does_the_same) {
     for (const auto& [line, here] :
          {std::pair{"aiperf plot out", "paretoken report DIR"},
@@ -716,19 +702,6 @@ TEST(Translation, each_row_of_ones_own_file_is_sent_once) {
 TEST(Translation, an_option_without_a_value_is_named_with_what_follows) {
     EXPECT_THAT(message_of<UsageError>([] { (void)on_run("--backend vllm --host --port 8000"); }),
                 "--host: its value is missing, because --port follows; is a variable of the shell empty?");
-}
-
-TEST(Translation, a_server_of_another_kind_is_named) {
-    const auto complaint = [](const std::string& line) {
-        return complaint_of(translation_of(commands_in(line)), "paretoken");
-    };
-    EXPECT_THAT(complaint("genai-perf profile -m gpt2 --backend tensorrtllm"),
-                HasSubstr("--service-kind triton: only OpenAI's"));
-    EXPECT_THAT(complaint("perf_analyzer -m t -u h:8000 -p3000 -d -l3000 -t1 -c5 -b1 --shape a:1"),
-                AllOf(HasSubstr("-c: levels are given with --concurrency-range"),
-                      HasSubstr("--shape: only OpenAI's"), ::testing::Not(HasSubstr("no option"))));
-    EXPECT_THAT(complaint("python3 -m sglang.bench_one_batch --model-path M --batch 1"),
-                ::testing::Not(HasSubstr("unknown")));
 }
 
 TEST(Translation, every_part_of_an_option_becomes_something_or_is_named) {

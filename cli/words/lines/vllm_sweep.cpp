@@ -185,10 +185,16 @@ std::string field_of(const std::string& key) {
 
 /// Makes the load of the combinations the one that the sweep varies.
 void set_axis(const Line& line, const Varied& bench, bool is_axis_of_line) {
+    const auto is_load = [](const auto& option) {
+        const std::string field = field_of(option.first);
+        return field == "concurrency" || field == "request_rate";
+    };
+    for (const Combination& combination : bench.combinations)  // one without has the load of the line
+        if (std::ranges::none_of(combination, is_load)) return;
     for (const Combination& combination : bench.combinations)
         for (const auto& [key, value] : combination) {
             const std::string field = field_of(key);
-            if (field != "concurrency" && field != "request_rate") continue;
+            if (!is_load(std::pair(key, value))) continue;
             if (!is_axis_of_line) line.drop("--concurrency");
             if (!is_axis_of_line) line.drop("--ramp-up");
             if (field == "concurrency" && line.value("--request-rate") == "inf") line.drop("--request-rate");
