@@ -484,10 +484,11 @@ void note_left_out_rows(const Composing& now) {
             "each is sent",
             row_of(*now.origin.tool).name, now.parts.has("osl") ? "" : ", and answers of less than 4"));
     if (dataset == "burstgpt" && now.is(Tool::vllm))
-        now.note(
-            fmt::format("vllm takes only the answered rows of GPT-4: awk -F, 'NR == 1 || $2 == \"GPT-4\" && "
-                        "$4 > 0' {} > gpt4.csv writes them to a file",
-                        path));
+        now.note(fmt::format(
+            "vllm takes only the answered rows of GPT-4: awk -F, 'NR == 1 {{ for (i = 1; i <= NF; "
+            "i++) c[$i] = i; print }} $c[\"Model\"] == \"GPT-4\" && $c[\"Response tokens\"] > 0' "
+            "{} > gpt4.csv writes them to a file",
+            path));
 }
 
 }  // namespace

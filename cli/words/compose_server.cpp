@@ -179,12 +179,15 @@ void compose_started_server(const Composing& now) {
             options.push_back(word);
     }
     if (parts.value("model") == "None") parts.take("model");
+    const std::string loaded = parts.value("model");
+    for (std::size_t i = 0; i < options.size(); ++i)
+        if (name_in(options[i]) == "--served-model-name") parts.set("model", value_after(options, i));
     if (parts.has("url")) {
         for (const std::string& word : options)
             if (word.starts_with('-')) now.out.unneeded.push_back(word);
         return;
     }
-    const std::string model = parts.value("model").empty() ? "MODEL" : parts.value("model");
+    const std::string model = loaded.empty() ? "MODEL" : loaded;
     if (model == "MODEL") now.note("the line names no model; write one in place of MODEL");
     const std::string start = now.is(Tool::sglang) ? "python3 -m sglang.launch_server --model-path " + model
                                                    : "vllm serve " + model;

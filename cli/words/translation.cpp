@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/nearest.h"
 #include "core/plan/plan_arguments.h"
+#include "core/text/command_secrets.h"
 
 namespace paretoken::cli {
 bool is_option(std::string_view word) {
@@ -281,6 +282,10 @@ class Reading {
         }
         if (tool_ == Tool::vllm && read_field_of_json()) return;
         const std::string name = name_in(word);
+        // What only other tools have is the server's. A key is not printed.
+        const bool is_of_other = completions_of(name, tool_).empty() && !is_secret_option(name);
+        if (starts_server_ && name.starts_with("--") && (is_of_other || name == "--served-model-name"))
+            return unknown(name);
         const auto own = own_(name);
         Meaning meaning = meaning_or_completion({name, tool_, value_after(words_, at_), !own_("url")});
         if (own && (!meaning || (meaning.field == nullptr && !meaning.foreign->always && !tool_)))
@@ -436,7 +441,8 @@ class Reading {
     }
 
     void unknown(const std::string& name) {
-        if (starts_server_ && misspelled(name).empty()) return give_to_server();
+        if (starts_server_ && (name == "--served-model-name" || misspelled(name).empty()))
+            return give_to_server();
         const bool is_of_line = whole_ && tool_ && !own_("url");
         std::vector<std::string> known;
         for (const PlanField& field : plan_fields())
