@@ -32,20 +32,21 @@ std::string without_comment_marks(std::string_view text) {
 /// The length of the sign at the beginning of a text that web pages put in place of a blank or a dash.
 std::size_t blank_at(std::string_view text) {
     constexpr std::array<std::string_view, 4> kBlanks = {"\u00A0", "\u202F", "\u2007", "\u2009"};
-    const auto found =
+    const auto* const found =
         std::ranges::find_if(kBlanks, [&](std::string_view one) { return text.starts_with(one); });
     return found == kBlanks.end() ? 0 : found->size();
 }
 std::size_t dash_at(std::string_view text) {
     constexpr std::array<std::string_view, 8> kDashes = {"-",      "\u2010", "\u2011", "\u2012",
                                                          "\u2013", "\u2014", "\u2015", "\u2212"};
-    const auto found =
+    const auto* const found =
         std::ranges::find_if(kDashes, [&](std::string_view one) { return text.starts_with(one); });
     return found == kDashes.end() ? 0 : found->size();
 }
 
-/// The plain dashes for those with which a text begins as an option; empty if it does not.
-std::pair<std::string_view, std::size_t> dashes_at(std::string_view text) {
+/// The plain dashes for those with which a text begins as an option, and their length there.
+using Dashes = std::pair<std::string_view, std::size_t>;
+Dashes dashes_at(std::string_view text) {
     std::size_t end = 0;
     for (std::size_t length = 1; length > 0; end += length) length = dash_at(text.substr(end));
     const std::string_view name = text.substr(end, text.find_first_of(" \t\n=", end) - end);
@@ -71,22 +72,27 @@ std::string with_plain_signs(std::string_view text) {
             at += end + 1;
             continue;
         }
-        const auto mark =
+        const auto* const mark =
             std::ranges::find_if(kMarks, [&](const auto& one) { return rest.starts_with(one.first); });
         const std::size_t size = 3;  // of each mark, in bytes
-        const std::size_t close = mark == kMarks.end() ? rest.npos : rest.find(mark->second, size);
+        const bool is_apostrophe = !plain.empty() && is_of_name(plain.back());
+        const std::size_t close = mark == kMarks.end() || is_apostrophe
+                                      ? rest.npos
+                                      : rest.substr(0, rest.find('\n')).find(mark->second, size);
         if (close != rest.npos) {
             const char quote = mark - kMarks.begin() < 2 ? '"' : '\'';
             std::string inside(rest.substr(size, close - size));
             for (const char* const of_json : {kMarks[0].first, kMarks[1].first})
-                for (std::size_t place = 0; (place = inside.find(of_json)) != std::string::npos;)
+                for (std::size_t place = 0;
+                     quote == '\'' && (place = inside.find(of_json, place)) != std::string::npos;)
                     inside.replace(place, size, "\"");
             plain += quote + inside + quote;
             at += close + size;
             continue;
         }
         const bool begins = plain.empty() || std::string_view(" \t\n").find(plain.back()) != rest.npos;
-        if (const auto [dashes, end] = dashes_at(rest); begins && dash_at(rest) > 0 && end > 0) {
+        const auto [dashes, end] = begins && dash_at(rest) > 0 ? dashes_at(rest) : Dashes{};
+        if (end > 0) {
             const bool is_plain = rest.substr(0, end).find_first_not_of('-') == rest.npos;
             plain += is_plain ? rest.substr(0, end) : dashes;
             at += end;

@@ -139,6 +139,8 @@ const std::vector<Detail>& details() {
          {"--model M", "--concurrency 3 --num-prompts 9"}},
         {"aiperf profile \u2013m M --concurrency 3 --extra-inputs \u2018{\u201Ctop_k\u201D: 5}\u2019",
          {"--model M", "--concurrency 3", "--extra-body '{\"top_k\":5}'"}},
+        {"echo it\u2019s \u201Cgood\nvllm bench serve --model M\u2019s --num-prompts 9\n# \u201D",
+         {"--model 'M\u2019s'", "--num-prompts 9"}},
         {"vllm bench serve --model \u201Cmy model\u201D --num-prompts 9", {"--model 'my model'"}},
         {"vllm bench serve --model 'a \u2013b \u201Cc\u201D' --num-prompts 9",
          {"--model 'a \u2013b \u201Cc\u201D'"}},
