@@ -134,8 +134,12 @@ PastedAddress pasted_address(const std::string& text) {
     place = place.substr(0, place.find('?'));
     const std::string_view query = std::string_view(text).substr(place.size());
     place = place.substr(0, place.find_last_not_of("/ \t\r\n") + 1);
+    if (text.starts_with("sim:")) return {.url = text};
+    for (const std::string_view page : {"/docs", "/redoc", "/openapi.json", "/health", "/metrics"})
+        if (place.ends_with(page))  // a page of the server, which the browser showed
+            return {.url = fmt::format("{}{}", place.substr(0, place.size() - page.size()), query)};
     const protocol::Protocol* const protocol = protocol::protocol_of_address(place);
-    if (protocol == nullptr || text.starts_with("sim:")) return {.url = text};
+    if (protocol == nullptr) return {.url = text};
     place.remove_suffix(protocol->path_in_version().size());
     const std::string url = fmt::format("{}{}", place, query);
     return {.url = url,
@@ -143,8 +147,8 @@ PastedAddress pasted_address(const std::string& text) {
             .has_version = place.ends_with("/v1") || http::parse_url(url).has_version()};
 }
 
-/// Replaces whole addresses ("http://HOST/v1/chat/completions") by those of the servers, and takes the
-/// protocol and the path of requests from them unless they are given.
+/// Replaces whole addresses ("http://HOST/v1/chat/completions", or of a page) by those of the servers, and
+/// takes the protocol and the path of requests from them unless they are given.
 void split_addresses(PlanTexts& texts) {
     if (!texts.contains("url")) return;
     const LoadPlan plan = plan_of({{"url", texts["url"]}});
@@ -160,8 +164,8 @@ void split_addresses(PlanTexts& texts) {
                             redacted_url(plan.targets.front()), redacted_url(target)));
         urls.push_back(address.url);
     }
+    if (urls != plan.targets) texts["url"] = {fmt::format("{}", fmt::join(urls, ","))};
     if (!first || first->protocol == nullptr) return;
-    texts["url"] = {fmt::format("{}", fmt::join(urls, ","))};
     if (!texts.contains("endpoint_type")) texts["endpoint_type"] = {std::string(first->protocol->name)};
     const protocol::Protocol* const protocol = protocol::protocol_named(texts["endpoint_type"].front());
     if (!first->has_version && !texts.contains("endpoint") && protocol != nullptr)

@@ -160,8 +160,6 @@ Url parse_url(std::string_view text) {
     };
     drop_slashes();
     refuse_other_endpoints(url.base, text);
-    for (const std::string_view page : {"/docs", "/redoc", "/openapi.json", "/health", "/metrics"})
-        if (url.base.ends_with(page)) url.base.resize(url.base.size() - page.size());
     constexpr std::string_view kModels = "/models";  // of the list of models, which users paste too
     if (url.base.ends_with(kModels) &&
         ends_with_version(url.base.substr(0, url.base.size() - kModels.size())))

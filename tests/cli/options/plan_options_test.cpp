@@ -56,6 +56,8 @@ TEST(PlanOptions, the_whole_address_of_an_endpoint_gives_the_server_and_the_prot
     EXPECT_EQ(plan.endpoint_path, "");
     EXPECT_EQ(asked({"http://a/v1/messages"}).endpoint_type, "messages");
     EXPECT_EQ(asked({"http://a/v1/messages/ \n"}).endpoint_type, "messages") << "pasted with blanks";
+    EXPECT_EQ(asked({"http://a:1/docs"}).targets, std::vector<std::string>{"http://a:1"});
+    EXPECT_EQ(asked({"http://a:1/llm/metrics"}).targets, std::vector<std::string>{"http://a:1/llm"});
     EXPECT_EQ(asked({"http://a/v1/responses"}).endpoint_type, "responses");
 }
 

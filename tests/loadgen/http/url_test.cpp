@@ -35,10 +35,7 @@ TEST(Url, DropsTheListOfModelsThatWasPastedBehindAVersion) {
     EXPECT_EQ(parse_url("http://a:1/models").base, "/models") << "it may be a name";
 }
 
-TEST(Url, DropsPagesOfTheServerAndBlanksThatWerePasted) {
-    EXPECT_EQ(parse_url("http://h:8000/docs").base, "");
-    EXPECT_EQ(parse_url("http://h:8000/health").base, "");
-    EXPECT_EQ(parse_url("http://h:8000/llm/metrics").base, "/llm");
+TEST(Url, DropsBlanksThatWerePasted) {
     EXPECT_EQ(parse_page_url("http://h:8000/llm/metrics\n").base, "/llm/metrics");
     EXPECT_EQ(parse_url("\thttp://h:8000/v1 \n").base, "");
 }
