@@ -43,10 +43,12 @@ void save(const BaselineCommand& command) {
     ForeignResults foreign;
     for (const std::string& directory : command.directories) add_runs(foreign.directory_of(directory), runs);
     reports::BaselineStore(command.store).save(command.name, runs, command.overwrite);
-    print("{}: {} runs\n", command.name, runs.size());
+    print("{}: {} run{}\n", command.name, runs.size(), runs.size() == 1 ? "" : "s");
     if (runs.size() < 3)
         print(stderr,
-              "paretoken: note: a gate needs 3 or more runs of a baseline, or one run and --within-run\n");
+              "paretoken: note: a gate needs 3 or more runs of a baseline. `paretoken baseline update {} "
+              "RUN…` adds runs of the same load\n",
+              command.name);
 }
 
 /// Returns the runs of the candidate of a gate. Throws UsageError if the candidate did not pass.

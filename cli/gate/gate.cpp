@@ -32,6 +32,7 @@
 #include "experiments/session.h"
 #include "reports/analysis/gate/same_work.h"
 #include "reports/analysis/gate/sections.h"
+#include "reports/analysis/gate/why.h"
 #include "reports/document/table.h"
 #include "reports/files/file_io.h"
 #include "reports/files/json/gate_file.h"
@@ -134,13 +135,13 @@ void conclude(const GateReport& report, bool github, const Presentation& shown,
             append_to(summary, markdown_page(report.headline, reports::gate_sections(report)));
     }
     std::fflush(stdout);
-    switch (report.verdict) {
+    switch (report.verdict) {  // whose headline is printed above
         case reports::GateVerdict::pass:
             return;
         case reports::GateVerdict::fail:
-            throw Error(ExitCode::gate_failed, report.headline);
+            throw Error(ExitCode::gate_failed, "the gate failed (exit code 1)");
         case reports::GateVerdict::inconclusive:
-            throw Error(ExitCode::gate_inconclusive, report.headline);
+            throw Error(ExitCode::gate_inconclusive, "the gate is inconclusive (exit code 5)");
     }
 }
 
@@ -180,11 +181,21 @@ bool creates_baseline(const GateCommand& command) {
            !reports::BaselineStore(command.store).holds(command.baseline.front());
 }
 
+/// Throws UsageError if the stored runs are too few to judge any metric, before anything is measured.
 void add_stored(const GateCommand& command, GatePlan& plan) {
+    constexpr std::size_t kFewestStored = 3;
     for (const std::string& name : command.baseline)
         plan.baseline.stored += (plan.baseline.stored.empty() ? "" : " ") + name;
     if (creates_baseline(command)) return;
     plan.stored_runs = experiments::runs_below(directories_of(command.baseline, command.store));
+    if (plan.stored_runs.size() < kFewestStored)
+        throw UsageError(fmt::format(
+            "the baseline has {} run{}, and a gate that measures a candidate needs {} or more: {}",
+            plan.stored_runs.size(), plan.stored_runs.size() == 1 ? "" : "s", kFewestStored,
+            fs::is_directory(command.baseline.front())
+                ? "give the directories of further runs of the same load, too"
+                : fmt::format("`paretoken baseline update {} RUN…` adds runs of the same load",
+                              command.baseline.front())));
     plan.history = experiments::runs_below(directories_of(command.history, command.store));
     reports::require_comparable(plan.stored_runs, {}, plan.across);
     if (const Provenance& from = plan.stored_runs.front().result.provenance; !from.measured_by.empty())
@@ -353,7 +364,7 @@ void measure(const GateCommand& command, const GatePlan& plan, const experiments
         if (!quiet && report.verdict == reports::GateVerdict::inconclusive)
             print(stderr, "after {} {}{}: {}\n", report.pairs,
                   report.design == reports::GateDesign::stored ? "runs" : "pairs", time_left_of(report),
-                  report.headline);
+                  reports::progress_of(report));
     };
     const GateReport report =
         experiments::measure_gate(plan, access, directory, {this_invocation(), watcher, stop}, tell);
@@ -459,7 +470,10 @@ void add_gate(CLI::App& app) {
     add_gate_export_option(*sub, command->exports);
     sub->footer(
         "Exit codes: 0 pass, 1 fail, 5 inconclusive, 2 wrong options or runs that cannot be compared, "
-        "3 a side cannot be reached, 4 a run is invalid.");
+        "3 a side cannot be reached, 4 a run is invalid. A job of CI stops a rollout at 1; at 5 nothing is "
+        "known to be worse, so that it warns and goes on (GitLab: allow_failure: exit_codes: 5; in shell: "
+        "|| [ $? = 5 ]), or repeats the gate with more --max-pairs or with more stored runs, as the verdict "
+        "says. --help-all also has --virtual, --api-key-env and --host-noise accept (for a busy machine).");
     sub->callback([command] {
         ForeignResults foreign;
         foreign.replace(command->baseline);

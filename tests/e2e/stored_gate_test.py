@@ -80,6 +80,30 @@ class Story(Case):
         self.assertTrue(any("--candidate-cmd" in note for note in gate_json(self.directory / "gates/2")["notes"]))
 
 
+class FewRuns(Case):
+    def test_a_baseline_of_one_run_is_refused_before_anything_is_measured(self):
+        store = ("--store", self.directory / "store")
+        runs = [self.directory / str(seed) for seed in range(3)]
+        for seed, run in enumerate(runs):
+            paretoken("run", SERVER, *LOAD.split(), "--seed", seed, "--out", run)
+        saved = paretoken("baseline", "save", "main", runs[0], *store)
+        self.assertIn("main: 1 run\n", saved.stdout)
+        self.assertIn("`paretoken baseline update main RUN…`", saved.stderr)
+        again = paretoken("baseline", "save", "main", *runs, *store)
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("`paretoken baseline update main RUN…`", again.stderr)
+        gate = ("gate", "--baseline", "main", "--candidate-url", SERVER, "--virtual", *store, "--out", self.directory / "gate")
+        refused = paretoken(*gate)
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("the baseline has 1 run, and", refused.stderr)
+        self.assertIn("`paretoken baseline update main RUN…`", refused.stderr)
+        self.assertFalse((self.directory / "gate").exists())
+        self.assertEqual(paretoken("baseline", "update", "main", *runs[1:], *store).returncode, 0)
+        done = paretoken(*gate)
+        self.assertIn(done.returncode, (0, 5), done.stderr)
+        self.assertNotIn("INCONCLUSIVE", done.stderr)  # the verdict is on standard output, once
+
+
 class SelfTest(Case):
     def test_the_server_of_a_baseline_is_measured_against_itself_with_its_load(self):
         store = ("--store", self.directory / "store")

@@ -56,7 +56,7 @@ class VirtualGate : public VirtualExperiment {
 TEST_F(VirtualGate, passes_a_candidate_that_is_the_baseline) {
     const auto report = gated(plan(kServer));
     EXPECT_EQ(report.verdict, GateVerdict::pass);
-    EXPECT_EQ(told_.back(), report.pairs);
+    EXPECT_TRUE(told_.empty() || told_.back() < report.pairs) << "the last look is the verdict";
     EXPECT_TRUE(std::filesystem::exists(directory_ / "gate/pairs/03/candidate/run.json"));
     EXPECT_FALSE(std::filesystem::exists(directory_ / "gate/pairs/17"));
 }

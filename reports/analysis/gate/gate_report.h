@@ -64,6 +64,10 @@ struct GateRow {
     /// that the policy would have to allow. Absent if decided, for absolute limits, in the design
     /// within_runs, and if 1000 pairs do not suffice.
     std::optional<std::uint64_t> pairs_to_decide = {};
+    /// For a row that no number of runs of the candidate decides beside a stored baseline: the stored runs of
+    /// the present length that would decide it together with the largest number of runs of the candidate, if
+    /// shift and spread stay. Absent if 200 do not suffice.
+    std::optional<std::uint64_t> stored_to_decide = {};
 
     bool operator==(const GateRow&) const = default;
 };
@@ -145,13 +149,18 @@ std::uint64_t runs_of_candidate(const GateReport& report);
 /// by further runs of the candidate, up to twice the largest number: the stored runs are too few for that.
 bool more_runs_do_not_decide(const GateReport& report);
 
+/// Returns whether a gate beside a stored baseline is certain to be inconclusive with the present data: at
+/// the look of `before` and again now, a metric was open that no number of runs of the candidate decides, and
+/// no open metric is expected to fail.
+bool can_only_be_inconclusive(const GateReport& before, const GateReport& now);
+
 /// A GateRow::shift in percent of the baseline: 5 for a metric that is 5 % worse, so 5 % lower if higher is
 /// better.
 double percent_of(double shift, Better better);
 /// The opposite: the shift of a share of the baseline by which a metric is worse; may be infinite.
 double shift_of_share(double share, Better better);
 
-/// "this data would have shown 12 % or more"; without a figure above a tenfold change.
+/// "only a change of 12 % or more would have failed with this data"; without a figure above a tenfold change.
 std::string detectable_text(double shift, Better better);
 
 }  // namespace paretoken::reports

@@ -139,4 +139,17 @@ std::vector<std::string> notes_on(const GateInput& input, double assumed_spread)
     return notes;
 }
 
+std::optional<std::string> note_on_evidence(std::span<const GateRow> rows, double alpha,
+                                            std::size_t metrics) {
+    const auto is_named = [](const GateRow& row) {
+        return row.verdict == GateVerdict::inconclusive && row.detectable;
+    };
+    if (metrics < 2 || std::ranges::none_of(rows, is_named)) return std::nullopt;
+    return fmt::format(
+        "A fail needs more evidence than a 95 % interval beyond the tolerance: {} metrics and all looks "
+        "share "
+        "its probability of error, {}.",
+        metrics, percent_text(alpha));
+}
+
 }  // namespace paretoken::reports

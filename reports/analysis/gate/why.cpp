@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <vector>
 
 #include "core/result/overload.h"
@@ -86,7 +85,7 @@ enum class Found : std::uint8_t {
     not_judged  ///< the policy has none of them, or none was measured
 };
 
-Found found_of(std::span<const GateRow> rows, std::initializer_list<std::string_view> names) {
+Found found_of(std::span<const GateRow> rows, std::span<const std::string_view> names) {
     Found found = Found::not_judged;
     for (const std::string_view name : names) {
         const GateRow* const row = row_named(rows, name);
@@ -103,12 +102,29 @@ Found found_of(std::span<const GateRow> rows, std::initializer_list<std::string_
     return found;
 }
 
+constexpr std::array<std::string_view, 2> kTtft{"ttft_p50", "ttft_p95"};
+constexpr std::array<std::string_view, 3> kItl{"itl_p50", "tpot_p95", "itl_p95"};
+
 Found ttft_of(std::span<const GateRow> rows) {
-    return found_of(rows, {"ttft_p50", "ttft_p95"});
+    return found_of(rows, kTtft);
 }
 
 Found itl_of(std::span<const GateRow> rows) {
-    return found_of(rows, {"itl_p50", "tpot_p95", "itl_p95"});
+    return found_of(rows, kItl);
+}
+
+/// Returns the first of the metrics that is worse: "TPOT p95", or "ITL" for the median. `kind` if none is.
+std::string name_of_worse(std::span<const GateRow> rows, std::span<const std::string_view> names,
+                          std::string_view kind) {
+    for (const std::string_view name : names) {
+        const GateRow* const row = row_named(rows, name);
+        if (row == nullptr || !is_worse(*row) || !row->shift) continue;
+        const std::size_t end = name.find('_');
+        std::string text(name.substr(0, end));
+        std::ranges::transform(text, text.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+        return name.ends_with("_p50") ? text : fmt::format("{} {}", text, name.substr(end + 1));
+    }
+    return std::string(kind);
 }
 
 /// Returns the end of the sentence "TTFT is worse and ITL …".
@@ -279,26 +295,33 @@ std::string reason_of_one(std::string_view metric, std::string_view other, Found
 std::string latency_reason(std::span<const GateRow> rows, const GateInput& input) {
     const Found ttft = ttft_of(rows);
     const Found itl = itl_of(rows);
+    const std::string ttft_name = name_of_worse(rows, kTtft, "TTFT");
+    const std::string itl_name = name_of_worse(rows, kItl, "ITL");
     const std::string hits = lost_hits(input);
     const std::string queue = longer_queue(input);
     if (ttft == Found::worse && itl != Found::worse && !queue.empty())
         return fmt::format(
-            "TTFT is worse and ITL {}: {}{}{}. Compare the load, the number of slots and the batch size.",
-            predicate(itl), queue, hits.empty() ? "" : "; ", hits);
+            "{} is worse and ITL {}: {}{}{}. Compare the load, the number of slots and the batch size.",
+            ttft_name, predicate(itl), queue, hits.empty() ? "" : "; ", hits);
     if (ttft == Found::worse && !hits.empty())
-        return itl == Found::worse ? fmt::format("TTFT and ITL are worse: {}.", hits)
-                                   : fmt::format("TTFT is worse and ITL {}: {}.", predicate(itl), hits);
+        return itl == Found::worse
+                   ? fmt::format("{} and {} are worse: {}.", ttft_name, itl_name, hits)
+                   : fmt::format("{} is worse and ITL {}: {}.", ttft_name, predicate(itl), hits);
     if (ttft == Found::worse && itl == Found::worse)
-        return fmt::format("TTFT and ITL are both worse: {}", kCauseOfBoth);
+        return fmt::format("{} and {} are both worse: {}", ttft_name, itl_name, kCauseOfBoth);
     if (ttft == Found::worse && itl == Found::not_worse && improved(rows, "itl_p50"))
-        return "TTFT is worse and ITL is better: requests wait longer in a queue before they are served, and "
+        return ttft_name +
+               " is worse and ITL is better: requests wait longer in a queue before they are served, and "
                "fewer are served at once. Compare the number of slots and the batch size.";
-    if (ttft == Found::worse) return reason_of_one("TTFT", "ITL", itl, kCauseOfTtft, kCauseOfBoth);
+    if (ttft == Found::worse) return reason_of_one(ttft_name, "ITL", itl, kCauseOfTtft, kCauseOfBoth);
     if (itl == Found::worse && ttft == Found::not_worse && improved(rows, "ttft_p50"))
-        return "ITL is worse and TTFT is better: more requests are served at once, and each decode step "
-               "serves a larger batch. Compare the number of slots and the batch size. If this is intended, "
-               "give ITL a larger tolerance in the policy.";
-    if (itl == Found::worse) return reason_of_one("ITL", "TTFT", ttft, kCauseOfItl, kCauseOfBoth);
+        return fmt::format(
+            "{0} is worse and TTFT is better: more requests are served at once, and each decode step serves "
+            "a "
+            "larger batch. Compare the number of slots and the batch size. If this is intended, give {0} a "
+            "larger tolerance in the policy.",
+            itl_name);
+    if (itl == Found::worse) return reason_of_one(itl_name, "TTFT", ttft, kCauseOfItl, kCauseOfBoth);
     return "";
 }
 
@@ -522,6 +545,25 @@ bool is_of_summaries(const GateReport& report) {
                                [](const GateRow& row) { return row.metric.starts_with("reported/"); });
 }
 
+/// Returns how many stored runs would decide the metrics that no number of runs of the candidate decides, and
+/// the command that adds them: "About 12 stored runs of this length would: add some (`paretoken baseline
+/// …`)".
+std::string stored_text(const GateReport& report) {
+    constexpr std::uint64_t kKept = 20;  // by `baseline update`
+    std::uint64_t needed = 0;
+    for (const GateRow& row : report.rows) {
+        if (!is_undecided(row) || is_limit(row) || row.points || row.pairs_to_decide) continue;
+        if (!row.stored_to_decide)
+            return "Add many runs (`paretoken baseline update NAME RUN…`), or store longer ones under "
+                   "another name";
+        needed = std::max(needed, *row.stored_to_decide);
+    }
+    if (needed == 0) return "Add runs (`paretoken baseline update NAME RUN…`)";
+    return fmt::format(
+        "About {} stored runs of this length would: add runs (`paretoken baseline update NAME RUN…{}`)",
+        needed, needed > kKept ? fmt::format(" --keep {}", needed) : "");
+}
+
 /// Returns which data would decide the undecided metrics.
 std::string missing_text(const GateReport& report) {
     const bool summaries = is_of_summaries(report);
@@ -586,15 +628,12 @@ std::string missing_text(const GateReport& report) {
             ? fmt::format(", or give {} a larger tolerance", without == 1 ? "this metric" : "these metrics")
             : "";
     const bool is_early = report.pairs < kFewestForSpread && report.pairs < allowed;
-    constexpr std::ptrdiff_t kKept = 20;  // by `baseline update`
-    const bool is_full = std::ranges::count(report.runs, false, &GateRunNote::of_candidate) >= kKept;
     text += stored && is_early
                 ? fmt::format("It is not known yet whether more runs of the candidate decide {}.", names)
             : stored ? fmt::format(
                            "More runs of the candidate do not decide {}: the stored runs are too "
-                           "few. Store more{}{} measure both sides in pairs{}.",
-                           names, is_full ? " (`paretoken baseline update --keep`)" : "",
-                           may_be_tolerated ? "," : ", or", tolerance)
+                           "few. {}{} measure both sides in pairs{}.",
+                           names, stored_text(report), may_be_tolerated ? "," : ", or", tolerance)
                      : fmt::format(
                            "The number of pairs that would decide is unknown or above 1000 for "
                            "{}: measure more or longer runs{}.",
@@ -681,6 +720,11 @@ std::string too_few_text(const GateReport& report, std::string_view within) {
                        : runs == 1                        ? " of the candidate was"
                                                           : " of the candidate were",
                        within, report.looks.front().pairs);
+}
+
+std::string progress_of(const GateReport& report) {
+    const bool is_open = std::ranges::any_of(report.rows, is_undecided) && !metrics_are_decided(report);
+    return is_open && report.pairs > 0 ? shown_text(report) : headline_of(report);
 }
 
 std::string headline_of(const GateReport& report) {

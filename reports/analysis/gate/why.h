@@ -27,4 +27,8 @@ std::string too_few_text(const GateReport& report, std::string_view within = "")
 /// next. Everything but `headline` and the fields that a caller sets later (names, checklist) must be set.
 std::string headline_of(const GateReport& report);
 
+/// What the data shows after a look that did not decide, without what would decide: a sentence for a progress
+/// line. Before the first look, and if only limits are open, it is the headline.
+std::string progress_of(const GateReport& report);
+
 }  // namespace paretoken::reports

@@ -101,8 +101,10 @@ void BaselineStore::save(const std::string& name, const std::vector<fs::path>& r
     require_distinct(valid);
     const StoreLock lock(root_);
     if (holds(name) && !replace)
-        throw UsageError(
-            fmt::format("{} holds a baseline '{}'; --overwrite replaces it", root_.string(), name));
+        throw UsageError(fmt::format(
+            "{0} holds a baseline '{1}'; `paretoken baseline update {1} RUN…` adds runs to it, and "
+            "--overwrite replaces it",
+            root_.string(), name));
     write_baseline(root_ / name, valid);
 }
 

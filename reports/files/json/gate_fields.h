@@ -24,7 +24,7 @@ void fields(auto& a, Is<GateRow> auto& v) {
     a("shift_at_most", v.at_most);
     PARETOKEN_FIELDS(a, v, limit, p_fail, decided_at);
     a("detectable_shift", v.detectable);
-    PARETOKEN_FIELDS(a, v, pairs_to_decide, samples);
+    PARETOKEN_FIELDS(a, v, pairs_to_decide, stored_to_decide, samples);
     a.unless_empty("reason", v.reason);
 }
 

@@ -51,9 +51,15 @@ bool has_counts(const GateQuantity& quantity, const GateInput& input, std::vecto
     if (quantity.kind == GateKind::failures || quantity.kind == GateKind::finish_reasons)
         return before || after;
     if (!before || !after) {
+        const bool of_texts =
+            quantity.kind == GateKind::empty_answers || quantity.kind == GateKind::repeated_answers;
         if (before || after)
-            notes.push_back(fmt::format("\"{}\" was measured for the {} only and is not judged.",
-                                        quantity.title, before ? "baseline" : "candidate"));
+            notes.push_back(fmt::format(
+                "\"{}\" was measured for the {} only and is not judged{}.", quantity.title,
+                before ? "baseline" : "candidate",
+                of_texts && after ? ": the baseline's runs have no texts, which `paretoken run "
+                                    "--keep-answers` and `baseline update` with the directory of a gate keep"
+                                  : ""));
         return false;
     }
     if (quantity.kind != GateKind::quality) return true;
@@ -167,6 +173,27 @@ std::optional<std::uint64_t> runs_to_decide(const MetricFinding& found, const Se
     });
 }
 
+/// The number of stored runs that would decide together with the largest number of runs of the candidate. The
+/// variance of the baseline's mean is taken to be inverse to their number.
+std::optional<std::uint64_t> stored_to_decide(const MetricFinding& found, const SessionSpread& between,
+                                              const Measured& measured, double limit) {
+    constexpr std::uint64_t kMost = 200;
+    const std::uint64_t stored = measured.input.baseline.size();
+    const Look& last = measured.input.looks.back();
+    const Errors errors = errors_of(last, measured.metrics);
+    if (!found.sets) return std::nullopt;
+    for (std::uint64_t n = stored + 1; n <= kMost; ++n) {
+        SetDifference sets = *found.sets;
+        sets.baseline.value *= static_cast<double>(stored) / static_cast<double>(n);
+        sets.baseline.degrees_of_freedom += static_cast<double>(n - stored);
+        const Shift cautious = cautious_shift(sets, between.measured, between.assumed, last.pairs);
+        if (p_above(cautious, limit) <= errors.fail ||
+            p_below(shift_of(sets, between.measured, last.pairs), limit) <= errors.pass)
+            return n;
+    }
+    return std::nullopt;
+}
+
 /// The number that would decide a share if both shares stay the same.
 std::optional<std::uint64_t> pairs_to_decide_share(const MetricFinding& found, const Measured& measured,
                                                    double tolerance) {
@@ -215,6 +242,7 @@ void describe(JudgedMetric& judged, const MetricFinding& found, const Measured& 
     if (!found.shift) row.at_most.reset();
     row.detectable.reset();
     row.pairs_to_decide.reset();
+    row.stored_to_decide.reset();
     if (!found.shift) return;
     row.shift = found.shift->mean;
     row.ci95 = interval_of(*found.shift);
@@ -225,6 +253,8 @@ void describe(JudgedMetric& judged, const MetricFinding& found, const Measured& 
     row.pairs_to_decide = input.design == GateDesign::stored
                               ? runs_to_decide(found, judged.between, measured, row.limit)
                               : pairs_to_decide(found, measured, row.limit);
+    if (input.design == GateDesign::stored && !row.pairs_to_decide)
+        row.stored_to_decide = stored_to_decide(found, judged.between, measured, row.limit);
 }
 
 /// Takes a look. Returns whether every row is decided, or one failed.
@@ -313,6 +343,11 @@ bool spoiled_by_instrument(const RunResult& run) {
 
 GateReport ended_by_time(GateReport report) {
     const std::string few = too_few_text(report);
+    if (few.empty() && report.verdict == GateVerdict::inconclusive)
+        report.headline +=
+            fmt::format(" --max-time ended the gate after {} of at most {} {}.", runs_of_candidate(report),
+                        report.looks.empty() ? report.pairs : report.looks.back().pairs,
+                        report.design == GateDesign::stored ? "runs of the candidate" : "pairs");
     if (few.empty()) return report;
     const std::string now = fmt::format("{}: allow more time (--max-time) or use shorter runs",
                                         too_few_text(report, " within --max-time"));
@@ -378,6 +413,7 @@ GateReport decided(const GatePolicy& policy, const GateInput& input) {
     report.conditions = conditions_of(input.baseline, input.candidate);
     const std::vector<std::string> notes = notes_on(input, policy.day_spread);
     report.notes.insert(report.notes.end(), notes.begin(), notes.end());
+    if (auto note = note_on_evidence(report.rows, policy.alpha, judged.size())) report.notes.push_back(*note);
     if (!input.baseline.empty()) report.fingerprint = input.baseline.front().result.workload.fingerprint;
     report.why = why_of(report.rows, input);
     report.headline = headline_of(report);

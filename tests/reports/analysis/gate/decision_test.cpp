@@ -112,15 +112,18 @@ TEST(Gate, of_a_missed_limit_has_the_values_of_both_sides) {
 
 TEST(Gate, names_no_figure_for_a_shift_that_data_of_three_pairs_cannot_show) {
     EXPECT_EQ(detectable_text(std::log(1.12), Better::lower),
-              "only a change of 12 % or more would have been found with this data");
+              "only a change of 12 % or more would have failed with this data");
     EXPECT_EQ(detectable_text(18.9, Better::lower),
-              "not even a tenfold change would have been found with this data");
+              "not even a tenfold change would have failed with this data");
 }
 
 TEST(Gate, is_inconclusive_when_the_noise_is_too_large_and_tells_what_would_decide) {
     const GateReport report = report_of(pairs_of(16, {}, .12));
     EXPECT_EQ(report.verdict, GateVerdict::inconclusive);
     EXPECT_EQ(report.pairs, 16U);
+    EXPECT_THAT(report.notes, Contains(HasSubstr("metrics and all looks share")));
+    EXPECT_THAT(ended_by_time(report).headline,
+                HasSubstr(" --max-time ended the gate after 16 of at most 16 p"));
     const GateRow& throughput = row(report, "output_tokens_per_s");
     EXPECT_EQ(throughput.verdict, GateVerdict::inconclusive);
     EXPECT_GT(throughput.detectable.value(), std::log(1.05));
@@ -422,6 +425,24 @@ TEST(Gate, beside_a_stored_baseline_compares_runs_with_the_same_requests) {
     const GateReport others = report_of(stored_input(16, 50, 1));
     EXPECT_EQ(others.verdict, GateVerdict::inconclusive) << "other requests, which differ by 10 %";
     EXPECT_THAT(others.notes, Contains(HasSubstr("The requests differ (other seeds)")));
+}
+
+TEST(Gate, names_a_number_of_stored_runs_that_decides) {
+    GatePolicy policy = default_policy();
+    policy.metrics = {{.name = "ttft_p50", .tolerance = .05}};
+    GateInput input{.baseline = gate_runs(4, {}, .05, 1, "b"),
+                    .candidate = gate_runs(16, {}, .05, 2, "c"),
+                    .design = GateDesign::stored,
+                    .looks = looks_of(policy)};
+    const GateReport report = report_of(input, policy);
+    const GateRow open = row(report, "ttft_p50");
+    ASSERT_EQ(open.verdict, GateVerdict::inconclusive);
+    ASSERT_FALSE(open.pairs_to_decide);
+    ASSERT_TRUE(open.stored_to_decide);
+    EXPECT_GT(*open.stored_to_decide, 4U);
+    const auto more = *open.stored_to_decide;
+    while (input.baseline.size() < more) input.baseline.push_back(input.baseline[input.baseline.size() % 4]);
+    EXPECT_EQ(row(report_of(input, policy), "ttft_p50").verdict, GateVerdict::pass);
 }
 
 TEST(Gate, names_a_number_of_runs_that_decides_when_it_is_allowed) {
@@ -770,6 +791,9 @@ TEST(GateAnswers, FailWhenTheyRepeatATextThatTheBaselineDoesNot) {
     EXPECT_EQ(row(report_of(input), "empty_answers").verdict, GateVerdict::fail);
     input.baseline[0].answers = input.candidate[0].answers;
     EXPECT_EQ(report_of(input).verdict, GateVerdict::pass) << "both sides do the same";
+    input.baseline[0].answers = {};
+    EXPECT_THAT(report_of(input).notes,
+                Contains(HasSubstr("candidate only and is not judged: the baseline's")));
 }
 
 }  // namespace

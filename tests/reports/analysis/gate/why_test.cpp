@@ -52,6 +52,13 @@ TEST(GateWhy, says_that_the_other_metric_is_not_worse_only_if_all_its_rows_passe
                 Not(HasSubstr("is not")));
 }
 
+TEST(GateWhy, names_the_percentile_that_is_worse) {
+    EXPECT_THAT(why({row("itl_p50", kPass), row("tpot_p95", kFail), row("ttft_p50", kPass)}),
+                StartsWith("TPOT p95 is worse and TTFT is not: the cause is the decode step"));
+    EXPECT_THAT(why({row("itl_p50", kPass), row("tpot_p95", kFail), row("ttft_p95", kFail)}),
+                StartsWith("TTFT p95 and TPOT p95 are both worse"));
+}
+
 TEST(GateWhy, takes_an_undecided_metric_by_its_interval_if_that_is_on_one_side_of_the_limit) {
     const auto undecided = [](const char* metric, double low, double high) {
         GateRow of = row(metric, kUndecided);
@@ -74,9 +81,10 @@ TEST(GateWhy, of_a_metric_beside_an_undecided_one_names_the_cause_in_each_case) 
                 AllOf(StartsWith("ITL is worse and TTFT is undecided: if only ITL is worse, the cause is the "
                                  "decode step"),
                       HasSubstr(". If TTFT is worse too, the whole server is slower.")));
-    EXPECT_THAT(why({row("ttft_p95", kFail), row("itl_p50", kPass), row("tpot_p95", kUndecided)}),
-                StartsWith("TTFT is worse and ITL is undecided: if only TTFT is worse, the cause is the "
-                           "prefill"));
+    EXPECT_THAT(
+        why({row("ttft_p95", kFail), row("itl_p50", kPass), row("tpot_p95", kUndecided)}),
+        StartsWith("TTFT p95 is worse and ITL is undecided: if only TTFT p95 is worse, the cause is the "
+                   "prefill"));
 }
 
 TEST(GateWhy, says_of_a_metric_without_rows_that_it_is_not_judged) {
@@ -237,9 +245,46 @@ TEST(GateHeadline, names_more_runs_only_if_the_gate_does_not_allow_them_already)
     report.pairs = 6;
     EXPECT_THAT(headline_of(report),
                 HasSubstr("More runs of the candidate do not decide itl_p50: the stored"));
-    EXPECT_THAT(headline_of(report), HasSubstr("Store more, measure both"));
-    report.runs.resize(20);
-    EXPECT_THAT(headline_of(report), HasSubstr("Store more (`paretoken baseline update --keep`), measure"));
+    EXPECT_THAT(headline_of(report), HasSubstr("Add many runs (`paretoken baseline update NAME RUN…`), or "));
+    report.rows[0].stored_to_decide = 12;
+    EXPECT_THAT(
+        headline_of(report),
+        HasSubstr("About 12 stored runs of this length would: add runs (`paretoken baseline update NAME "
+                  "RUN…`), measure both sides in pairs, or give this metric a larger tolerance."));
+    report.rows[0].stored_to_decide = 40;
+    EXPECT_THAT(headline_of(report), HasSubstr("(`paretoken baseline update NAME RUN… --keep 40`)"));
+}
+
+TEST(GateProgress, says_what_is_open_and_not_what_would_decide) {
+    const GateReport report{.rows = {row("itl_p50", kUndecided), row("ttft_p50", kPass)},
+                            .design = GateDesign::stored,
+                            .pairs = 6,
+                            .looks = {{.pairs = 16, .alpha = 0, .beta = 0}}};
+    EXPECT_THAT(headline_of(report), HasSubstr("do not decide"));
+    EXPECT_THAT(progress_of(report),
+                AllOf(StartsWith("itl_p50: "), EndsWith("1 of 2 metrics is undecided.")));
+    EXPECT_THAT(progress_of(GateReport{.rows = report.rows}), StartsWith("INCONCLUSIVE"));
+}
+
+TEST(GateReport, can_only_be_inconclusive_if_one_metric_stays_open_and_none_is_expected_to_fail) {
+    GateReport before{.rows = {row("itl_p50", kUndecided), row("ttft_p50", kUndecided)},
+                      .design = GateDesign::stored,
+                      .pairs = 6};
+    before.rows[1].pairs_to_decide = 12;
+    before.rows[1].shift = .01;  // of a limit of .05
+    GateReport now = before;
+    now.pairs = 8;
+    EXPECT_TRUE(can_only_be_inconclusive(before, now));
+    now.rows[1].shift = .2;
+    EXPECT_FALSE(can_only_be_inconclusive(before, now)) << "a metric may fail";
+    now.rows[1].verdict = kPass;
+    EXPECT_TRUE(can_only_be_inconclusive(before, now));
+    EXPECT_FALSE(can_only_be_inconclusive(now, now)) << "one look";
+    before.rows[0].pairs_to_decide = 20;
+    EXPECT_FALSE(can_only_be_inconclusive(before, now)) << "the look before expected it to be decided";
+    before.rows[0].pairs_to_decide = {};
+    now.design = GateDesign::pairs;
+    EXPECT_FALSE(can_only_be_inconclusive(before, now)) << "more pairs always help";
 }
 
 TEST(GateReport, ends_early_only_if_no_number_of_runs_near_the_largest_one_would_decide) {
