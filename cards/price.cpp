@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include "cards/card_file.h"
@@ -238,6 +239,25 @@ bool is_of(const MeasuredPower& measured, const PricedHardware& hardware, bool i
     return (measured.source == "nvml" || measured.source == "dcgm") && measured.devices == hardware.count;
 }
 
+/// The card of a price per hour such as "2.50" or "$2.50", which every GPU that is known has, and every
+/// machine without one. Nothing if the text is no price.
+std::optional<PriceCard> flat_card(const std::string& text) {
+    const std::string number = text.substr(text.starts_with('$') ? 1 : 0);
+    char* end = nullptr;
+    const double usd_per_h = std::strtod(number.c_str(), &end);
+    if (number.empty() || *end != '\0' || !(usd_per_h > 0) || !std::isfinite(usd_per_h)) return std::nullopt;
+    PricedItem item;
+    item.usd_per_h.emplace(fmt::format("${}/h", in_cents(usd_per_h)), usd_per_h);
+    PriceCard card;
+    card.name = "--price " + text;
+    card.as_of = "the command line";
+    card.currency = "USD";
+    card.source = "the command line";
+    for (const std::string& gpu : known_gpus()) card.gpus.emplace(gpu, item);
+    card.cpus.emplace(kAnyCpu, item);
+    return card;
+}
+
 std::string upper_case(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
     return text;
@@ -290,9 +310,13 @@ PriceCard parse_price_card(std::string_view json, const std::string& name) {
 PriceCard price_card(const std::string& name_or_path) {
     if (const auto text = shipped_card("prices", name_or_path)) return parse_price_card(*text, name_or_path);
     std::error_code error;
-    if (!std::filesystem::exists(name_or_path, error))
-        throw UsageError(fmt::format("{}: no such price card or file; shipped are {}", name_or_path,
-                                     fmt::join(known_price_cards(), ", ")));
+    const bool is_file = std::filesystem::exists(name_or_path, error);
+    if (auto flat = is_file ? std::nullopt : flat_card(name_or_path)) return *std::move(flat);
+    if (!is_file)
+        throw UsageError(
+            fmt::format("{}: no such price card or file, and no price in dollars per GPU-hour "
+                        "(2.50); shipped are {}",
+                        name_or_path, fmt::join(known_price_cards(), ", ")));
     return parse_price_card(read_card_file(name_or_path), name_or_path);
 }
 

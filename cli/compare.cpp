@@ -156,7 +156,10 @@ void add_compare(CLI::App& app) {
         ->required();
     sub->add_option("--gpu", command->gpu,
                     "Hardware that served, for results that do not name their GPU: NAME or NAMExN");
-    sub->add_option("--price", command->prices, "Price card for the cost per million tokens; may be repeated")
+    sub->add_option("--price", command->prices,
+                    "Price for the cost per million tokens: dollars per GPU-hour (2.50), or a price card by "
+                    "its name or "
+                    "as a file; may be repeated")
         ->allow_extra_args(false);
     sub->callback([command] { compare(*command); });
 }

@@ -539,9 +539,11 @@ void add_report(CLI::App& app) {
         "commas, or none [those that differ between sweeps and are constant within each]");
     sub->add_option("--gpu", command->gpu,
                     "Hardware that served the runs that do not name their GPU: NAME or NAMExN");
-    sub->add_option("--price", command->prices,
-                    "Price card for the cost per million tokens, by its name or as a file; may be repeated. "
-                    "For one price per hour: paretoken cost per-million [the ones that ship]");
+    sub->add_option(
+        "--price", command->prices,
+        "Price for the cost per million tokens: dollars per GPU-hour (2.50), or a price card by its "
+        "name or as a file; may be repeated. Without a run: paretoken cost per-million [the ones "
+        "that ship]");
     sub->add_option("--price-basis", command->price_basis,
                     "Price basis: on_demand, reserved_1y, spot, … [the card's mix]");
     sub->add_option("--split,--split-ratio", command->split,
@@ -602,6 +604,9 @@ void add_report(CLI::App& app) {
                     "With --serve: address of the loopback to listen on; port 0 takes a free port")
         ->needs(serve)
         ->capture_default_str();
+    sub->footer(
+        "A price list of your own for --price FILE: {\"schema\": 1, \"as_of\": \"2026-11-01\", \"currency\": "
+        "\"USD\", \"source\": \"our contract\", \"gpus\": {\"h100\": {\"on_demand\": 2.50}}}");
     sub->callback([command] {
         ForeignResults foreign;
         foreign.replace(command->directories);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cards/price.h"
 #include "cli/commands.h"
 #include "cli/console/console_watcher.h"
 #include "cli/console/interrupt.h"
@@ -22,6 +23,7 @@
 #include "core/plan/plan_arguments.h"
 #include "core/plan/shard.h"
 #include "core/result/alerts.h"
+#include "core/text/number_text.h"
 #include "experiments/fleet/fleet.h"
 #include "experiments/run.h"
 #include "experiments/server/launch.h"
@@ -63,8 +65,20 @@ LoadPlan replayed(LoadPlan asked) {
     return asked;
 }
 
+/// Prints a note if a trace is replayed slower than it was recorded, which is easily mistaken for faster.
+void note_slower_trace(const LoadPlan& asked) {
+    const auto& arrivals = asked.classes.front().arrivals;
+    if (!arrivals || arrivals->name != "trace") return;
+    if (const double times = arrivals->number_or("scale", 1); times > 1)
+        print(stderr,
+              "note: the trace is replayed more slowly than it was recorded: its times are multiplied by {}; "
+              "scale={} is as much faster\n",
+              number_text(times), number_text(1 / times));
+}
+
 /// Returns the plan with what its files say: the dataset, and the times of a trace.
 LoadPlan with_files(LoadPlan asked) {
+    note_slower_trace(asked);
     return replayed(experiments::with_dataset(std::move(asked)));
 }
 
@@ -160,12 +174,23 @@ void add_run(CLI::App& app) {
     const auto options = std::make_shared<PlanOptions>();
     CLI::App* sub = app.add_subcommand("run", "Load a server at one level and measure what it delivers");
     add_plan_options(*sub, *options, Levels::one);
-    sub->footer("paretoken help metrics explains every metric and figure.");
+    sub->footer(
+        "paretoken help metrics explains every metric and figure. --help-all also has --json, --header, "
+        "--arrivals (traces, bursts, ramps), --host-noise accept (for a busy machine) and --price 2.50.");
+    const auto price = std::make_shared<std::string>();
+    sub->add_option(
+           "--price", *price,
+           "Price for the printed cost: dollars per GPU-hour (2.50), or a price card by its name or as "
+           "a file [the ones that ship]")
+        ->group("Output");
     const auto shown = std::make_shared<Presentation>();
     add_presentation_options(*sub, *shown, Shows::text_and_json);
     const auto exports = std::make_shared<ExportOptions>();
     add_export_options(*sub, *exports);
-    sub->callback([options, shown, exports] { run_or_print(*options, *shown, *exports); });
+    sub->callback([options, shown, exports, price] {
+        if (!price->empty()) shown->prices = {cards::price_card(*price)};
+        run_or_print(*options, *shown, *exports);
+    });
 }
 
 }  // namespace paretoken::cli

@@ -21,18 +21,18 @@ void add_presentation_options(CLI::App& command, Presentation& presentation, Sho
     auto* const verbose =
         command.add_flag("-v,--verbose", presentation.verbose, "Print every figure and every table")
             ->group(group);
-    auto* const quiet = command
-                            .add_flag("-q,--quiet", presentation.quiet,
-                                      "Print the verdict only, and no progress; warnings are still printed")
-                            ->group(group)
-                            ->excludes(verbose);
+    command
+        .add_flag(
+            "-q,--quiet", presentation.quiet,
+            "Print the verdict only (with --json: the result), and no progress; warnings are still printed")
+        ->group(group)
+        ->excludes(verbose);
     if (shows == Shows::text) return;
     command
         .add_flag("--json", presentation.json,
                   "Print the result as JSON, as the result file has it, instead of text")
         ->group(group)
-        ->excludes(verbose)
-        ->excludes(quiet);
+        ->excludes(verbose);
 }
 
 bool is_able_terminal(int file) {
@@ -64,7 +64,7 @@ void print_run(const RunResult& result, const std::filesystem::path& directory, 
     std::string next = shell_line({"paretoken", command, directory.string()});
     if (is_shard) next += " OTHER-SHARDS --out WHOLE-RUN";
     if (!std::filesystem::exists(directory / reports::kRunFileName)) next.clear();  // on a full disk
-    print("{}", reports::run_headline(result, reports::headline_cost(result), next, style));
+    print("{}", reports::run_headline(result, reports::headline_cost(result, shown.prices), next, style));
 }
 
 }  // namespace paretoken::cli

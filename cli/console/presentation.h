@@ -1,7 +1,9 @@
 #pragma once
 // How a command shows its result: the options -v, --quiet and --json, and whether colours are used.
 #include <filesystem>
+#include <vector>
 
+#include "cards/price.h"
 #include "core/result/result.h"
 #include "reports/pages/console.h"
 
@@ -15,6 +17,7 @@ struct Presentation {
     bool verbose = false;  ///< every figure and every table
     bool quiet = false;    ///< the verdict only, and no progress
     bool json = false;     ///< the result file on standard output, instead of text
+    std::vector<cards::PriceCard> prices = cards::default_price_cards();  ///< for the cost of a run
 };
 
 enum class Shows { text, text_and_json };

@@ -10,7 +10,8 @@ constexpr std::string_view kUnknown = "unknown_FACT";
 constexpr std::string_view kFreeTheHost =
     "Close other programs on the client's machine, or measure from another machine; --host-noise accept "
     "takes the figures as they are.";
-constexpr std::string_view kLonger = "Make the run longer (--num-prompts, --duration).";
+constexpr std::string_view kLonger =
+    "Make the run longer (--num-prompts, --duration), or use a longer trace.";
 
 constexpr std::array kReasons = {
     // The client and its host.
@@ -145,10 +146,15 @@ std::span<const ValidityReason> validity_reasons() {
     return kReasons;
 }
 
-bool is_explained(std::string_view check) {
+const ValidityReason* validity_reason(std::string_view check) {
     constexpr std::string_view kAnyFact = "unknown_";
     const std::string_view row = check.starts_with(kAnyFact) ? kUnknown : check;
-    return std::ranges::any_of(kReasons, [&](const ValidityReason& reason) { return reason.check == row; });
+    const auto found = std::ranges::find(kReasons, row, &ValidityReason::check);
+    return found == kReasons.end() ? nullptr : &*found;
+}
+
+bool is_explained(std::string_view check) {
+    return validity_reason(check) != nullptr;
 }
 
 bool tells_of_answers(std::string_view check) {

@@ -14,6 +14,9 @@ struct ValidityReason {
 /// Returns the explanations of all checks; "unknown_FACT" is the one of all unknown facts.
 std::span<const ValidityReason> validity_reasons();
 
+/// Returns the explanation of a check; null if it has none.
+const ValidityReason* validity_reason(std::string_view check);
+
 bool is_explained(std::string_view check);
 
 /// Returns whether a check tells of the server's answers; the others judge how a run was made.

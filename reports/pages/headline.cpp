@@ -15,6 +15,7 @@
 #include "core/result/slo.h"
 #include "core/text/model_name.h"
 #include "core/text/number_text.h"
+#include "core/text/validity_reasons.h"
 #include "core/validity/validity.h"
 #include "reports/analysis/cost/cost.h"
 #include "reports/analysis/sweep/longer_run.h"
@@ -109,6 +110,7 @@ std::string latencies_of(const RunResult& result) {
         {{"ttft", "TTFT"}, {"itl", "ITL"}, {"e2e", "E2E"}}};
     std::string rows;
     bool uncertified = false;
+    bool has_intervals = false;  // of the medians
     const bool open = result.open_loop();
     const std::size_t label_width = open ? 24 : kTextBegins - 2;
     const std::size_t cell_width = open ? 20 : 22;
@@ -129,11 +131,13 @@ std::string latencies_of(const RunResult& result) {
         line.erase(line.find_last_not_of(' ') + 1);
         rows += line + "\n";
         uncertified = uncertified || is_uncertified(*metric);
+        has_intervals =
+            has_intervals || cell_of(*metric, kShown.front(), unit.per_second).find('(') != std::string::npos;
     }
     if (rows.empty()) return {};
-    return fmt::format("  {:{}}{:{}}{:{}}p99{}\n", "", label_width, "p50 (95 % CI)", cell_width, "p95",
-                       cell_width, uncertified ? "  * too few requests" : "") +
-           rows;
+    return fmt::format("  {:{}}{:{}}{:{}}p99\n", "", label_width, has_intervals ? "p50 (95 % CI)" : "p50",
+                       cell_width, "p95", cell_width) +
+           rows + (uncertified ? fmt::format("  {:{}}* too few requests\n", "", label_width) : "");
 }
 
 /// "within: ttft_p95 19.8 ms, limit 800 ms; 4.7 times as many requests may decide it"
@@ -165,12 +169,13 @@ std::string coloured(const std::string& text, Verdict verdict, const ConsoleStyl
     return fmt::format("\033[{}m{}\033[0m", code, text);
 }
 
-std::optional<HeadlineCost> headline_cost(const RunResult& result) {
+std::optional<HeadlineCost> headline_cost(const RunResult& result,
+                                          const std::vector<cards::PriceCard>& prices) {
     if (lacks_requests(result)) return std::nullopt;
     const auto rate = result.throughput.at("output_tokens_per_s");
     const cards::PricedHardware hardware = priced_hardware(result.provenance);
     if (!rate || hardware.name.empty()) return std::nullopt;
-    for (const cards::PriceCard& card : cards::default_price_cards()) {
+    for (const cards::PriceCard& card : prices) {
         try {
             const auto hourly = cards::hourly_rate(card, hardware);
             if (!hourly) continue;
@@ -220,7 +225,11 @@ std::string run_headline(const RunResult& result, const std::optional<HeadlineCo
     const std::string latencies = latencies_of(result);
     for (std::size_t begin = 0; begin < latencies.size();) {
         const std::size_t end = latencies.find('\n', begin) + 1;
-        lines.push_back(latencies.substr(begin, end - begin));
+        const std::string line = latencies.substr(begin, end - begin);
+        if (line.find_first_not_of(' ') == line.find('*'))
+            lines.back() += line;  // what the mark means
+        else
+            lines.push_back(line);
         begin = end;
     }
     if (const std::string good = goodput_text(result); !good.empty())
@@ -230,10 +239,17 @@ std::string run_headline(const RunResult& result, const std::optional<HeadlineCo
     // The reasons of the verdict and the limits share what is left; the last line names the rest.
     std::vector<std::pair<std::string, std::string>> rest;
     const bool lost = has_lost_records(result);
+    bool is_advised = false;  // what to do stands behind the gravest reason only
     const auto add_reasons = [&](const char* label, bool invalid) {
-        for (const Reason& reason : result.validity.reasons)
-            if ((reason.severity == Verdict::invalid) == invalid && !(lost && reason.check == "partial"))
-                rest.emplace_back(label, fmt::format("{}: {}", reason.check, reason.text));
+        for (const Reason& reason : result.validity.reasons) {
+            if ((reason.severity == Verdict::invalid) != invalid || (lost && reason.check == "partial"))
+                continue;
+            rest.emplace_back(label, fmt::format("{}: {}", reason.check, reason.text));
+            const ValidityReason* const known = validity_reason(reason.check);
+            if (is_advised || known == nullptr || !(invalid || is_of_host(reason.check))) continue;
+            rest.back().second += fmt::format(". {}", known->remedy);
+            is_advised = true;
+        }
     };
     add_reasons("why", true);
     if (std::string stop = stop_text(result); !stop.empty()) rest.emplace_back("stopped", std::move(stop));

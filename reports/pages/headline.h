@@ -3,13 +3,15 @@
 // (reports/pages/console.h) has everything else. The functions are pure.
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "cards/price.h"
 #include "core/result/result.h"
 #include "reports/pages/console.h"
 
 namespace paretoken::reports {
 
-/// What a million output tokens costs on a run's hardware, by the first default card that has this hardware.
+/// What a million output tokens costs on a run's hardware, by the first price card that has this hardware.
 struct HeadlineCost {
     double usd_per_m_output = 0;
     std::string hardware;  ///< entry of the card, with the number of devices: "2 × h100-sxm"
@@ -23,8 +25,9 @@ struct HeadlineCost {
 /// Returns whether it is known how many requests failed; a summary of another program may not tell.
 bool tells_failures(const RunResult& result);
 
-/// Nothing if the hardware is not known, no shipped card has it, or no token came.
-std::optional<HeadlineCost> headline_cost(const RunResult& result);
+/// Nothing if the hardware is not known, no card has it, or no token came.
+std::optional<HeadlineCost> headline_cost(
+    const RunResult& result, const std::vector<cards::PriceCard>& prices = cards::default_price_cards());
 
 /// The summary. `next` is the command to use next, which stands on a line of its own and is not broken.
 std::string run_headline(const RunResult& result, const std::optional<HeadlineCost>& cost,

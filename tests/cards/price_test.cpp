@@ -36,6 +36,19 @@ TEST(Price, IsThatOfEveryGpuHeld) {
     EXPECT_EQ(hourly_rate(card(""), {"h200", 1, {}})->basis, "on_demand");
 }
 
+TEST(Price, InDollarsPerHourIsThatOfEveryKnownGpuAndOfAMachine) {
+    for (const char* const text : {"2.50", "$2.5"}) {
+        const PriceCard flat = price_card(text);
+        EXPECT_EQ(flat.name, std::string("--price ") + text);
+        EXPECT_DOUBLE_EQ(hourly_rate(flat, {"NVIDIA H200", 8, {}})->usd_per_h, 20.0);
+        EXPECT_DOUBLE_EQ(hourly_rate(flat, {"AMD EPYC 9654", 1, 96})->usd_per_h, 2.5);
+        EXPECT_EQ(hourly_rate(flat, {"h100", 1, {}})->basis, "$2.50/h");
+        EXPECT_FALSE(hourly_rate(flat, {"", 1, {}}));
+    }
+    for (const char* const text : {"0", "-2", "2.50h", "", "inf"})
+        EXPECT_THROW(price_card(text), UsageError) << text;
+}
+
 TEST(Price, MixesBasesByTheirShares) {
     const auto rate =
         hourly_rate(card(R"(, "mix": {"reserved_1y": 0.7, "on_demand": 0.3})"), {"h200", 1, {}});

@@ -74,6 +74,7 @@ TEST(RunHeadline, has_the_cost_with_the_price_card_if_it_is_known) {
     priced.provenance.hardware_count = 2;
     ASSERT_TRUE(headline_cost(priced));
     EXPECT_EQ(headline_cost(priced)->hardware, "2 × h100-sxm");
+    EXPECT_EQ(headline_cost(priced, {cards::price_card("2.50")})->basis, "$2.50/h");
     priced.provenance.hardware = "an abacus";
     EXPECT_FALSE(headline_cost(priced));
 }
@@ -121,9 +122,32 @@ TEST(RunHeadline, names_the_causes_of_an_invalid_run_before_its_warnings) {
     run.validity = {Verdict::invalid,
                     {{Verdict::warn, "no_steady_state", "short"}, {Verdict::invalid, "errors", "many"}}};
     const std::string text = run_headline(run, {}, "");
-    EXPECT_THAT(text, HasSubstr("why       errors: many"));
+    EXPECT_THAT(text, HasSubstr("why       errors: many. Read the failures in the summary;"));
     EXPECT_THAT(text, HasSubstr("note      no_steady_state: short"));
     EXPECT_LT(text.find("errors"), text.find("no_steady_state"));
+}
+
+TEST(RunHeadline, says_what_to_do_about_a_busy_host_once) {
+    RunResult run = sample::run(16);
+    run.validity = {Verdict::warn,
+                    {{Verdict::warn, "loop_lag", "late"}, {Verdict::warn, "hiccups", "paused"}}};
+    const std::string text = run_headline(run, {}, "");
+    EXPECT_THAT(text, HasSubstr("note      loop_lag: late. Close other programs"));
+    EXPECT_THAT(text, HasSubstr("note      hiccups: paused\n"));
+}
+
+TEST(RunHeadline, explains_the_mark_of_a_percentile_under_the_table) {
+    RunResult few = sample::run(16);
+    for (MetricSummary& metric : few.metrics)
+        for (PercentileValue& value : metric.percentiles) value.certified = false;
+    const std::string text = run_headline(few, {}, "");
+    EXPECT_THAT(text, HasSubstr("\n            * too few requests\n"));
+    EXPECT_THAT(text, Not(HasSubstr("p99  *")));
+    RunResult bare = sample::run(16);
+    for (MetricSummary& metric : bare.metrics)
+        for (PercentileValue& value : metric.percentiles) value.ci95.reset();
+    EXPECT_THAT(run_headline(bare, {}, ""), Not(HasSubstr("CI")));
+    EXPECT_THAT(run_headline(sample::run(16), {}, ""), HasSubstr("p50 (95 % CI)"));
 }
 
 TEST(RunHeadline, shows_each_limit_in_one_of_the_three_words) {
@@ -188,7 +212,7 @@ TEST(RunHeadline, breaks_long_notes_into_lines_and_cuts_none_of_them) {
     for (std::size_t at = text.find("\n            "); at != std::string::npos;
          at = text.find("\n            "))
         text.replace(at, 13, " ");
-    EXPECT_THAT(text, HasSubstr("  note      instrument: " + note + "\n"));
+    EXPECT_THAT(text, HasSubstr("  note      instrument: " + note + ". Close other programs on"));
     EXPECT_THAT(text, HasSubstr("limit 60 ms; 6.0 times as many requests may decide it\n"));
     run.slo.front().times_enough = 470;
     run.window.run_s = 60;
