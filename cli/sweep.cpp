@@ -533,6 +533,9 @@ std::shared_ptr<SweepOptions> options_of(CLI::App* sub) {
            "Load, in the unit of the search; its share of the saturation is printed after the search")
         ->type_name("LOAD");
     add_presentation_options(*sub, options->shown, Shows::text_and_json);
+    sub->footer(
+        "--help-all also has --repeat, --json, --header, --arrivals, --virtual (a simulated server without "
+        "waiting), --api-key-env and --host-noise accept (for a busy machine).");
     add_export_options(*sub, options->exports);
     return options;
 }

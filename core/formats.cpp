@@ -168,7 +168,9 @@ const NumberFormat& number_format(std::string_view name) {
     std::string known;
     for (const NumberFormat& format : kFormats)
         known += fmt::format("{}{}", known.empty() ? "" : ", ", format.name);
-    throw UsageError(fmt::format("unknown number format \"{}\"; known are {}", name, known));
+    throw UsageError(fmt::format(
+        "unknown number format \"{}\"; known are {}, and other names of these such as awq, w4a16 and q4_k_m",
+        name, known));
 }
 
 std::string_view format_name(std::string_view name) {

@@ -41,6 +41,8 @@ void help(const CLI::App& app, const std::vector<std::string>& arguments) {
     }
     if (const auto topic = topic_text(first, terminal_width()); topic && words.size() == 1)
         return print("{}", *topic);
+    if (const auto check = check_text(first, terminal_width()); check && words.size() == 1)
+        return print("{}", *check);
     if (const CLI::App* const command = command_named(app, first); command != nullptr && words.size() == 1)
         return print("{}", help_text(*command, "paretoken " + first, false, terminal_width()));
     if (const std::string found = mentions_of(app, words, terminal_width()); !found.empty())
@@ -60,8 +62,9 @@ void add_help(CLI::App& app) {
         app.add_subcommand("help", "Explain a topic or a command; print manual pages and completions");
     sub->add_option(
         "topic", *words,
-        "metrics, figures, validity, exit-codes, loads, datasets, limits, the name of a command, or words "
-        "that are looked up in all examples, options and commands; `man [COMMAND]` prints a manual page, and "
+        "metrics, figures, validity, exit-codes, loads, datasets, limits, the name of a command or of a "
+        "check (instrument), or words that are looked up in all examples, options and commands; `man "
+        "[COMMAND]` prints a manual page, and "
         "`completion bash|zsh|fish` a script for the shell");
     sub->callback([&app, words] { help(app, *words); });
 }

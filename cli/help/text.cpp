@@ -57,6 +57,8 @@ constexpr std::string_view kRun[] = {
     "paretoken run http://localhost:8000 --concurrency 16 --slo ttft_p95:800",
     "A trace, replayed at its own times",
     "paretoken run http://localhost:8000 --dataset mooncake --dataset-path trace.jsonl",
+    "A trace, replayed at twice the speed (a smaller scale of its times is faster)",
+    "paretoken run http://localhost:8000 --dataset-path trace.jsonl --arrivals trace:scale=.5",
     "A header on every request except GET /metrics, with the result saved as JSON",
     "paretoken run http://localhost:8000 -H 'X-Team: a' --json > result.json",
     "One percentile, in seconds (all names: paretoken help metrics)",
@@ -97,6 +99,8 @@ constexpr std::string_view kGate[] = {
 constexpr std::string_view kReport[] = {
     "Cost against speed; the bottleneck: slow server, low throughput, a queue",
     "paretoken report runs/mine --price 2026-11-cloud --gpu h100",
+    "At a price of your own, in dollars per GPU-hour",
+    "paretoken report runs/mine --gpu h100 --price 2.50",
     "Two configurations on one page, with a price list of your own",
     "paretoken report runs/fp8 runs/awq --price prices.json",
     "The cheapest that meets a limit",
@@ -195,11 +199,11 @@ constexpr std::string_view kExport[] = {
 
 constexpr std::string_view kRunOptions[] = {"--url",     "--model",        "--concurrency", "--request-rate",
                                             "--isl",     "--osl",          "--num-prompts", "--duration",
-                                            "--dataset", "--dataset-path", "--slo",         "--header",
-                                            "--gpu",     "--out",          "--json"};
+                                            "--dataset", "--dataset-path", "--slo",         "--api-key-env",
+                                            "--gpu",     "--out",          "--virtual"};
 constexpr std::string_view kSweepOptions[] = {"--url",        "--model",  "--concurrency", "--request-rate",
                                               "--isl",        "--osl",    "--num-prompts", "--duration",
-                                              "--slo",        "--search", "--grid",        "--repeat",
+                                              "--slo",        "--search", "--grid",        "--max-time",
                                               "--server-cmd", "--gpu",    "--out"};
 constexpr std::string_view kGateOptions[] = {
     "--baseline",      "--candidate",   "--baseline-url", "--candidate-url", "--baseline-cmd",
@@ -427,8 +431,9 @@ std::string mentions(const CLI::App& app, const Wanted& wanted, std::size_t widt
 }
 
 /// Words that people look for, with the word that help has for the same thing.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kSameThings = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kSameThings = {{
     {"abort", "cancel"},
+    {"fast", "faster"},
     {"markdown", "md"},
     {"min-p", "extra-body"},
     {"top-k", "extra-body"},

@@ -76,10 +76,13 @@ std::string limits(std::size_t width) {
         width);
 }
 
+Row row_of(const ValidityReason& reason) {
+    return {std::string(reason.check), fmt::format("{} {}", reason.means, reason.remedy)};
+}
+
 std::string validity(std::size_t width) {
     std::vector<Row> checks;
-    for (const ValidityReason& reason : validity_reasons())
-        checks.push_back({std::string(reason.check), fmt::format("{} {}", reason.means, reason.remedy)});
+    for (const ValidityReason& reason : validity_reasons()) checks.push_back(row_of(reason));
     const std::string verdicts = rows_text(
         {{"valid", "the client kept up, and the figures are the server's"},
          {"warn",
@@ -159,6 +162,12 @@ std::optional<std::string> topic_text(std::string_view name, std::size_t width) 
     for (const Topic& topic : kTopics)
         if (topic.name == name || topic.name == fmt::format("{}s", name)) return topic.text(width);
     return std::nullopt;
+}
+
+std::optional<std::string> check_text(std::string_view check, std::size_t width) {
+    const ValidityReason* const reason = validity_reason(check);
+    if (reason == nullptr) return std::nullopt;
+    return fmt::format("{}\nparetoken help validity has all checks.\n", rows_text({row_of(*reason)}, width));
 }
 
 }  // namespace paretoken::cli

@@ -17,4 +17,8 @@ std::span<const Topic> topics();
 
 std::optional<std::string> topic_text(std::string_view name, std::size_t width);
 
+/// Returns what a check of the validity ("instrument") means, and what to do. Nothing if there is no check of
+/// this name.
+std::optional<std::string> check_text(std::string_view check, std::size_t width);
+
 }  // namespace paretoken::cli

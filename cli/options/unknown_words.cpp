@@ -78,6 +78,12 @@ void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& a
                        command->get_option_no_throw("--profile") != nullptr) {
                 throw UsageError(fmt::format("{0} takes the profile as an option: {0} --profile {1}", path,
                                              word.substr(4)));
+            } else if (path.starts_with("paretoken cost ") && !takes_words(*command)) {
+                throw UsageError(fmt::format(
+                    "{0} computes with the numbers that its options give, and reads no directory: "
+                    "'{1}'; `paretoken report {1} --price 2.50` and `paretoken compare` know what "
+                    "tokens cost with a run",
+                    path, word));
             }
             continue;
         }

@@ -15,6 +15,7 @@
 #include "cli/words/translation.h"
 #include "core/error.h"
 #include "core/plan/plan_arguments.h"
+#include "simulator/engine/profile.h"
 
 namespace paretoken::cli {
 namespace {
@@ -31,6 +32,26 @@ OwnOptions options_of(const CLI::App& command) {
     };
 }
 
+/// Throws UsageError if --profile, which starts a profiler for other tools, has the profile of a simulated
+/// server as its value.
+void refuse_profile_of_simulator(const std::vector<std::string>& arguments, const std::string& path) {
+    constexpr std::string_view kOption = "--profile";
+    for (std::size_t i = 1; i < arguments.size(); ++i) {
+        std::string value;
+        if (arguments[i] == kOption && i + 1 < arguments.size())
+            value = arguments[i + 1];
+        else if (arguments[i].starts_with(std::string(kOption) + "="))
+            value = arguments[i].substr(kOption.size() + 1);
+        const std::vector<std::string> known = sim::profile_names();
+        const bool is_model_on_gpu = value.find('/') != std::string::npos &&
+                                     value.find("://") == std::string::npos && !value.starts_with('.') &&
+                                     !value.starts_with('/');
+        if (is_model_on_gpu || std::ranges::find(known, value.substr(0, value.find('?'))) != known.end())
+            throw UsageError(fmt::format(
+                "{0}: the profile of a simulated server is a part of its address: {0} sim:{1}", path, value));
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> our_words(CLI::App& app, const std::vector<std::string>& arguments) {
@@ -42,6 +63,7 @@ std::vector<std::string> our_words(CLI::App& app, const std::vector<std::string>
     const std::string& name = arguments.front();
     const CLI::App* const command = app.get_subcommand(name);
     const std::string path = "paretoken " + name;
+    refuse_profile_of_simulator(arguments, path);
     const Translation translation =
         translated({arguments.begin() + 1, arguments.end()}, name, options_of(*command));
     if (const std::string complaint = complaint_of(translation, path); !complaint.empty())

@@ -204,6 +204,11 @@ Slo parse_slo(std::string_view text, SloPercentiles percentiles) {
                         text));
     }
     if (metric == nullptr) {
+        const auto end = tag.find('_');  // of the percentile, if that stands first
+        if (tag.starts_with('p') && end != std::string_view::npos &&
+            metric_named(canonical(tag.substr(end + 1))) != nullptr)
+            throw UsageError(fmt::format("SLO '{}': there is no metric '{}'; did you mean {}_{}?", text, tag,
+                                         tag.substr(end + 1), tag.substr(0, end)));
         throw UsageError(
             fmt::format("SLO '{}': there is no metric '{}'; known: {}", text, tag, known_tags()));
     }

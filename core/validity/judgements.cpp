@@ -101,8 +101,14 @@ std::optional<Reason> substance_of(const RunResult& run, const ValidityOptions& 
         return Reason{Verdict::invalid, "all_failed",
                       fmt::format("all {} requests failed", run.counts.failed)};
     if (run.reported) return std::nullopt;
-    if (!run.window.steady) return Reason{Verdict::warn, "no_steady_state", run.window.how};
-    return std::nullopt;
+    if (run.window.steady) return std::nullopt;
+    Reason reason{Verdict::warn, "no_steady_state", run.window.how};
+    constexpr std::string_view kLonger = "(make the run longer)";
+    const auto arrivals = run.plan.find("arrivals");
+    if (const auto at = reason.text.find(kLonger);
+        at != std::string::npos && arrivals != run.plan.end() && arrivals->second.starts_with("trace"))
+        reason.text.replace(at, kLonger.size(), "(use a longer trace)");
+    return reason;
 }
 
 /// Returns a reason if no answer is whole because users hung up on all that did not fail.

@@ -341,7 +341,8 @@ Arrivals with_recorded_times(Arrivals arrivals, const datasets::Dataset& dataset
             fmt::format("--arrivals '{}': these are the times of a dataset's rows, but {} has none",
                         arrivals.text, dataset.description()));
     const double span = seconds(*dataset.recorded_time(rows - 1)) * arrivals.time_scale;
-    arrivals.rate = span > 0 ? static_cast<double>(rows) / span : static_cast<double>(rows);
+    const auto intervals = static_cast<double>(std::max<std::uint64_t>(1, rows - 1));
+    arrivals.rate = span > 0 ? intervals / span : static_cast<double>(rows);
     arrivals.times = [&dataset, scale = arrivals.time_scale, spread = arrivals.spread](std::uint64_t) {
         return ArrivalTimes(RecordedArrivals(dataset, scale, spread));
     };

@@ -75,6 +75,7 @@ TEST(Formats, an_unknown_format_is_refused_in_one_line_with_the_nearest_known) {
     const std::string all = complaint_about("quaternion");
     EXPECT_NE(all.find("bf16"), std::string::npos);
     EXPECT_NE(all.find("mxfp4"), std::string::npos);
+    EXPECT_NE(all.find("awq"), std::string::npos);
     EXPECT_EQ(all.find('\n'), std::string::npos);
 }
 

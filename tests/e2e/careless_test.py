@@ -30,6 +30,48 @@ class CommandLine(Case):
         self.fails_clearly(self.run_it("--zzz", 4), 2, "--zzz")
         self.fails_clearly(paretoken("repotr"), 2, "repotr", "did you mean report?")
 
+    def test_what_people_try_is_answered_with_what_they_mean(self):
+        server = ("run", "sim:ideal", "--virtual", "--out", self.out)
+        for arguments, words in (((*server, "--prompts", 5), ["--num-prompts"]),
+                                 ((*server, "--speed", 2), ["--arrivals trace:scale=.5"]),
+                                 ((*server, "--trace-speedup", 2), ["--arrivals trace:scale=.5"]),
+                                 ((*server, "--save-baseline", "main"), ["paretoken baseline save NAME DIR"]),
+                                 ((*server, "--usd-per-h", 3), ["--price 2.50"]),
+                                 ((*server, "--slo", "p95_ttft<200"), ["did you mean ttft_p95?"]),
+                                 (("run", "--profile", "llama3-8b-h100-bf16"), ["paretoken run sim:llama3-8b-h100-bf16"]),
+                                 (("run", "--profile=llama3-70b/h200x2/fp8"), ["paretoken run sim:llama3-70b/h200x2/fp8"]),
+                                 (("sweep", "sim:", "--find-max"), ["--search slo"]),
+                                 (("sweep", "sim:", "--price", 2), ["paretoken report DIR --price 2.50"]),
+                                 (("compare", "a", "b", "--out", "x.html"), ["paretoken report"]),
+                                 (("report", "a", "--price-per-hour", 2), ["--price 2.50"]),
+                                 (("cost", "per-million", "runs/a", "--usd-per-h", 2), ["paretoken report runs/a --price 2.50"]),
+                                 (("serve", "--profile", "llama3-8b/h100/xyz"), ["awq"])):
+            with self.subTest(arguments):
+                self.fails_clearly(paretoken(*arguments), 2, *words)
+        self.assertFalse(self.out.exists())
+
+    def test_a_price_per_hour_is_enough_for_the_cost(self):
+        server = ("run", "sim:llama3-8b-h100-bf16", "--virtual", "--num-prompts", 20, "--concurrency", 4)
+        done = self.measures(paretoken(*server, "--price", "2.50", "--out", self.out))
+        self.assertIn("$2.50/h, --price 2.50)", done.stdout)
+        report = paretoken("report", self.out, "--price", "2.50", "--no-micro", "--out", self.directory / "page.html")
+        self.assertEqual(report.returncode, 0, report.stderr)
+        self.assertIn("$2.50", (self.directory / "page.html").read_text())
+        quiet = paretoken(*server, "-q", "--json", "--out", self.directory / "json")
+        self.assertEqual(json.loads(quiet.stdout)["counts"]["requests"], 20, quiet.stderr)
+
+    def test_a_trace_that_is_slowed_down_is_named(self):
+        trace = self.directory / "trace.jsonl"
+        trace.write_text("".join(json.dumps({"timestamp": 500 * i, "input_length": 16, "output_length": 4, "hash_ids": [i]}) + "\n"
+                                 for i in range(12)))
+        server = ("run", "sim:ideal", "--virtual", "--dataset", "mooncake", "--dataset-path", trace)
+        slow = self.measures(paretoken(*server, "--arrivals", "trace:scale=2", "--out", self.out))
+        self.assertIn("replayed more slowly than it was recorded", slow.stderr)
+        usual = self.measures(paretoken(*server, "--out", self.directory / "usual"))
+        self.assertNotIn("more slowly", usual.stderr)
+        self.assertIn("trace, 2.00 req/s", usual.stdout)  # 11 intervals of 0.5 s
+        self.assertNotIn("make the run longer", usual.stdout)
+
     def test_empty_values_are_refused(self):
         for option in ("--model", "--concurrency", "--num-prompts", "--dataset-path", "--extra-body", "--salt", "--url"):
             with self.subTest(option):

@@ -73,6 +73,10 @@ TEST_F(Help, FindsTheExamplesOptionsCommandsAndTopicsThatHaveAWord) {
     const std::pair<const char*, const char*> found[] = {
         {"Traces", "paretoken run http://localhost:8000 --dataset mooncake --dataset-path"},
         {"replay", "paretoken run http://localhost:8000 --dataset mooncake --dataset-path"},
+        {"speed", "--arrivals trace:scale=.5"},
+        {"faster", "--arrivals trace:scale=.5"},
+        {"twice", "--arrivals trace:scale=.5"},
+        {"replay", "--arrivals trace:scale=.5"},
         {"save", "  paretoken baseline save\n"},
         {"json", "paretoken run http://localhost:8000 -H 'X-Team: a' --json > result.json"},
         {"header", "  -H, --header TEXT (try, run, sweep, gate, cache, watch)\n"},
@@ -111,6 +115,7 @@ TEST_F(Help, FindsTheExamplesOptionsCommandsAndTopicsThatHaveAWord) {
 TEST_F(Help, FindsWhatHasEachOfSeveralWords) {
     EXPECT_THAT(mentions({"two", "machines"}), HasSubstr("--shard 0/2"));
     EXPECT_THAT(mentions({"50", "rps"}), HasSubstr("--demand 50rps"));
+    EXPECT_THAT(mentions({"trace", "speed"}), HasSubstr("--arrivals trace:scale=.5"));
     EXPECT_THAT(mentions({"price", "list"}), HasSubstr("--price prices.json"));
     EXPECT_THAT(mentions({"save", "responses"}), HasSubstr("--keep-answers"));
     EXPECT_THAT(mentions({"extra", "header"}), AllOf(HasSubstr("About 'header'"), HasSubstr("-H, --header")));

@@ -43,6 +43,17 @@ TEST(HelpTopics, ValidityListsEveryCheckWithWhatToDo) {
     }
 }
 
+TEST(HelpTopics, ACheckHasAnEntryOfItsOwn) {
+    for (const ValidityReason& reason : validity_reasons())
+        EXPECT_THAT(check_text(reason.check, 80).value_or(""),
+                    HasSubstr("  " + std::string(reason.check) + "\n"));
+    const std::string text = check_text("instrument", 80).value_or("");
+    EXPECT_THAT(text, HasSubstr("--host-noise"));
+    EXPECT_THAT(text, Not(HasSubstr("loop_lag")));
+    EXPECT_THAT(check_text("unknown_gpu", 80).value_or(""), HasSubstr("unknown_FACT"));
+    EXPECT_FALSE(check_text("xyzzy", 80));
+}
+
 TEST(HelpTopics, EveryTopicHasATextOfItsOwnWithinTheWidth) {
     std::set<std::string> texts;
     for (const Topic& topic : topics())

@@ -60,6 +60,13 @@ TEST(UnknownWords, an_unknown_word_is_named_with_what_was_meant) {
               "paretoken run has no option --users; did you mean --concurrency?; see paretoken run --help");
     EXPECT_EQ(complaint({"run", "--qps", "8"}), "paretoken run has no option --qps; see paretoken run --help")
         << "the command has no rate";
+    EXPECT_EQ(
+        complaint({"run", "--save-baseline", "main"}),
+        "paretoken run has no option --save-baseline; did you mean paretoken baseline save NAME DIR?; see "
+        "paretoken run --help");
+    EXPECT_EQ(complaint({"run", "--speed", "2"}),
+              "paretoken run has no option --speed; see paretoken run --help")
+        << "the command has no arrivals";
     EXPECT_EQ(complaint({"rnu"}), "there is no command 'rnu'; did you mean run?; see --help");
     EXPECT_EQ(complaint({"run", "-x"}), "paretoken run has no option -x; see paretoken run --help");
 }

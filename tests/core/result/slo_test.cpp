@@ -56,6 +56,7 @@ TEST(Slo, other_limits_are_in_the_unit_of_their_metric) {
 
 TEST(Slo, a_percentile_may_be_named) {
     EXPECT_EQ(parse_slo("ttft_p95:800"), (Slo{"ttft", 0.8, 0.95}));
+    EXPECT_THAT(refusal_of("p95_ttft<200"), HasSubstr("did you mean ttft_p95?"));
     EXPECT_EQ(parse_slo("ttft_p999:1s"), (Slo{"ttft", 1, 0.999}));
     EXPECT_EQ(parse_slo("ttft_p99.9:1s"), (Slo{"ttft", 1, 0.999}));
     EXPECT_EQ(parse_slo("ttft_intended_p50:5"), (Slo{"ttft_intended", 0.005, 0.5}));

@@ -521,6 +521,11 @@ TEST(Validity, no_request_no_steady_state_and_an_interruption_are_said) {
     EXPECT_EQ(validity.verdict, Verdict::warn);
     EXPECT_EQ(checks_of(validity), (std::vector<std::string>{"no_steady_state", "partial"}));
     EXPECT_THAT(validity.reasons[0].text, HasSubstr("latency rose"));
+    run.window.how = "3 requests were scheduled (make the run longer)";
+    EXPECT_THAT(validity_of(run).reasons[0].text, HasSubstr("(make the run longer)"));
+    run.plan["arrivals"] = "trace:scale=2";
+    EXPECT_THAT(validity_of(run).reasons[0].text, HasSubstr("(use a longer trace)"));
+    run.plan.erase("arrivals");
     EXPECT_THAT(validity.reasons[1].text, Not(HasSubstr("--probe")));
     run.plan["probe"] = "questions.jsonl";
     EXPECT_THAT(validity_of(run).reasons[1].text,
