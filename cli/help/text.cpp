@@ -57,7 +57,7 @@ constexpr std::string_view kRun[] = {
     "paretoken run http://localhost:8000 --concurrency 16 --slo ttft_p95:800",
     "A trace, replayed at its own times",
     "paretoken run http://localhost:8000 --dataset mooncake --dataset-path trace.jsonl",
-    "A trace, replayed at twice the speed (a smaller scale of its times is faster)",
+    "A trace at twice the speed; a smaller scale replays it faster",
     "paretoken run http://localhost:8000 --dataset-path trace.jsonl --arrivals trace:scale=.5",
     "A header on every request except GET /metrics, with the result saved as JSON",
     "paretoken run http://localhost:8000 -H 'X-Team: a' --json > result.json",

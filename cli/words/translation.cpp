@@ -448,6 +448,8 @@ class Reading {
         for (const PlanField& field : plan_fields())
             if (!field.flags.empty() && (is_of_line || own_(option_of(field))))
                 known.push_back(option_of(field));
+        for (const char* const other : {"--price", "--search"})  // options that are no fields of the plan
+            if (own_(other)) known.emplace_back(other);
         for (const ToolRow& row : tools())
             for (std::string& other : completions_of("--", row.tool)) {
                 const ForeignOption* const option = foreign_option(other, row.tool);

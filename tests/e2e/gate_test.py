@@ -53,7 +53,7 @@ class Gate(Case):
         done = self.gate(5, SERVER + "?jitter=.8", "--max-pairs", 3, "--policy", self.policy({"metrics": [
             {"metric": "itl_p50", "tolerance": 0.02}]}))
         self.assertIn("INCONCLUSIVE", done.stdout)
-        self.assertRegex(done.stdout, r"would\s+have\s+been\s+found")
+        self.assertRegex(done.stdout, r"would\s+have\s+failed")
         self.assertRegex(done.stdout, r"About\s+\d+\s+pairs\s+would\s+decide")
 
     def policy(self, content):

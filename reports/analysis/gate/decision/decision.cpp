@@ -51,15 +51,16 @@ bool has_counts(const GateQuantity& quantity, const GateInput& input, std::vecto
     if (quantity.kind == GateKind::failures || quantity.kind == GateKind::finish_reasons)
         return before || after;
     if (!before || !after) {
+        constexpr std::string_view kKept =
+            ": the baseline's runs have no texts (`paretoken run --keep-answers` keeps them)";
         const bool of_texts =
             quantity.kind == GateKind::empty_answers || quantity.kind == GateKind::repeated_answers;
+        const bool is_told = std::ranges::any_of(
+            notes, [&](const std::string& note) { return note.find(kKept) != std::string::npos; });
         if (before || after)
-            notes.push_back(fmt::format(
-                "\"{}\" was measured for the {} only and is not judged{}.", quantity.title,
-                before ? "baseline" : "candidate",
-                of_texts && after ? ": the baseline's runs have no texts, which `paretoken run "
-                                    "--keep-answers` and `baseline update` with the directory of a gate keep"
-                                  : ""));
+            notes.push_back(fmt::format("\"{}\" was measured for the {} only and is not judged{}.",
+                                        quantity.title, before ? "baseline" : "candidate",
+                                        of_texts && after && !is_told ? kKept : ""));
         return false;
     }
     if (quantity.kind != GateKind::quality) return true;
