@@ -56,25 +56,6 @@ bool more_runs_do_not_decide(const GateReport& report) {
     });
 }
 
-bool can_only_be_inconclusive(const GateReport& before, const GateReport& now) {
-    if (now.design != GateDesign::stored || before.pairs < kFewestForSpread || before.pairs == now.pairs)
-        return false;
-    const auto is_open = [](const GateRow& row) {
-        return row.verdict == GateVerdict::inconclusive && row.shift && !row.points;
-    };
-    const auto stays_open = [&](const GateRow& row) {
-        if (!is_open(row) || row.pairs_to_decide) return false;
-        const auto then = std::ranges::find(before.rows, row.metric, &GateRow::metric);
-        return then != before.rows.end() && is_open(*then) && !then->pairs_to_decide;
-    };
-    const auto may_fail = [](const GateRow& row) {
-        return row.verdict == GateVerdict::fail ||
-               (row.verdict == GateVerdict::inconclusive && row.pairs_to_decide && row.shift &&
-                *row.shift > row.limit);
-    };
-    return std::ranges::any_of(now.rows, stays_open) && std::ranges::none_of(now.rows, may_fail);
-}
-
 double percent_of(double shift, Better better) {
     return 100 * (better == Better::higher ? -std::expm1(-shift) : std::expm1(shift));
 }

@@ -149,11 +149,6 @@ std::uint64_t runs_of_candidate(const GateReport& report);
 /// by further runs of the candidate, up to twice the largest number: the stored runs are too few for that.
 bool more_runs_do_not_decide(const GateReport& report);
 
-/// Returns whether a gate beside a stored baseline is certain to be inconclusive with the present data: at
-/// the look of `before` and again now, a metric was open that no number of runs of the candidate decides, and
-/// no open metric is expected to fail.
-bool can_only_be_inconclusive(const GateReport& before, const GateReport& now);
-
 /// A GateRow::shift in percent of the baseline: 5 for a metric that is 5 % worse, so 5 % lower if higher is
 /// better.
 double percent_of(double shift, Better better);

@@ -266,27 +266,6 @@ TEST(GateProgress, says_what_is_open_and_not_what_would_decide) {
     EXPECT_THAT(progress_of(GateReport{.rows = report.rows}), StartsWith("INCONCLUSIVE"));
 }
 
-TEST(GateReport, can_only_be_inconclusive_if_one_metric_stays_open_and_none_is_expected_to_fail) {
-    GateReport before{.rows = {row("itl_p50", kUndecided), row("ttft_p50", kUndecided)},
-                      .design = GateDesign::stored,
-                      .pairs = 6};
-    before.rows[1].pairs_to_decide = 12;
-    before.rows[1].shift = .01;  // of a limit of .05
-    GateReport now = before;
-    now.pairs = 8;
-    EXPECT_TRUE(can_only_be_inconclusive(before, now));
-    now.rows[1].shift = .2;
-    EXPECT_FALSE(can_only_be_inconclusive(before, now)) << "a metric may fail";
-    now.rows[1].verdict = kPass;
-    EXPECT_TRUE(can_only_be_inconclusive(before, now));
-    EXPECT_FALSE(can_only_be_inconclusive(now, now)) << "one look";
-    before.rows[0].pairs_to_decide = 20;
-    EXPECT_FALSE(can_only_be_inconclusive(before, now)) << "the look before expected it to be decided";
-    before.rows[0].pairs_to_decide = {};
-    now.design = GateDesign::pairs;
-    EXPECT_FALSE(can_only_be_inconclusive(before, now)) << "more pairs always help";
-}
-
 TEST(GateReport, ends_early_only_if_no_number_of_runs_near_the_largest_one_would_decide) {
     GateReport report{.rows = {row("itl_p50", kUndecided)},
                       .design = GateDesign::stored,
