@@ -158,8 +158,7 @@ void add_compare(CLI::App& app) {
                     "Hardware that served, for results that do not name their GPU: NAME or NAMExN");
     sub->add_option("--price", command->prices,
                     "Price for the cost per million tokens: dollars per GPU-hour (2.50), or a price card by "
-                    "its name or "
-                    "as a file; may be repeated")
+                    "its name or as a file; may be repeated")
         ->allow_extra_args(false);
     sub->callback([command] { compare(*command); });
 }

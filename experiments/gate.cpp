@@ -528,8 +528,7 @@ GateReport judge_gate(const reports::GatePolicy& policy, const GateDirectories& 
         report.notes.emplace_back(
             input.baseline.front().result.reported
                 ? "One summary per side shows neither the variation from run to run nor that of the "
-                  "requests: "
-                  "give 3 or more, or files with details."
+                  "requests: give 3 or more, or files with details."
                 : "One run per side does not show the variation from run to run: give 3 or more, or accept "
                   "that with --within-run.");
     note_age_and_host(input.baseline, input.candidate, {}, report);

@@ -147,8 +147,7 @@ std::optional<std::string> note_on_evidence(std::span<const GateRow> rows, doubl
     if (metrics < 2 || std::ranges::none_of(rows, is_named)) return std::nullopt;
     return fmt::format(
         "A fail needs more evidence than a 95 % interval beyond the tolerance: {} metrics and all looks "
-        "share "
-        "its probability of error, {}.",
+        "share its probability of error, {}.",
         metrics, percent_text(alpha));
 }
 

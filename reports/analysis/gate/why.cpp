@@ -317,8 +317,7 @@ std::string latency_reason(std::span<const GateRow> rows, const GateInput& input
     if (itl == Found::worse && ttft == Found::not_worse && improved(rows, "ttft_p50"))
         return fmt::format(
             "{0} is worse and TTFT is better: more requests are served at once, and each decode step serves "
-            "a "
-            "larger batch. Compare the number of slots and the batch size. If this is intended, give {0} a "
+            "a larger batch. Compare the number of slots and the batch size. If this is intended, give {0} a "
             "larger tolerance in the policy.",
             itl_name);
     if (itl == Found::worse) return reason_of_one(itl_name, "TTFT", ttft, kCauseOfItl, kCauseOfBoth);
