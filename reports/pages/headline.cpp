@@ -80,7 +80,8 @@ std::string goodput_text(const RunResult& result) {
 std::string cost_text(const HeadlineCost& cost) {
     return fmt::format("${} per M output tokens ({} at ${}/h, {}{})", dollars(cost.usd_per_m_output),
                        cost.hardware, dollars(cost.usd_per_h),
-                       cost.basis == "on_demand" ? "" : cost.basis + ", ", cost.card);
+                       cost.basis == "on_demand" || cost.basis.starts_with('$') ? "" : cost.basis + ", ",
+                       cost.card);
 }
 
 constexpr std::array kShown = {.5, .95, .99};

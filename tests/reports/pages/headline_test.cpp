@@ -68,6 +68,8 @@ TEST(RunHeadline, has_the_cost_with_the_price_card_if_it_is_known) {
                 HasSubstr("$0.420 per M output tokens (2 × h100-sxm at $5.90/h, 2026-11-cloud)"));
     cost.basis = "spot";
     EXPECT_THAT(run_headline(sample::run(16), cost, ""), HasSubstr(" at $5.90/h, spot,"));
+    cost.basis = "$5.90/h";  // of --price 5.90
+    EXPECT_THAT(run_headline(sample::run(16), cost, ""), HasSubstr(" at $5.90/h, 2026-11-cloud)"));
     EXPECT_THAT(run_headline(sample::run(16), {}, ""), Not(HasSubstr("$")));
     RunResult priced = sample::run(16);
     priced.provenance.hardware = "h100-sxm";
