@@ -188,6 +188,13 @@ void add_stored(const GateCommand& command, GatePlan& plan) {
         plan.baseline.stored += (plan.baseline.stored.empty() ? "" : " ") + name;
     if (creates_baseline(command)) return;
     plan.stored_runs = experiments::runs_below(directories_of(command.baseline, command.store));
+    plan.history = experiments::runs_below(directories_of(command.history, command.store));
+    reports::require_comparable(plan.stored_runs, {}, plan.across);
+    if (const Provenance& from = plan.stored_runs.front().result.provenance; !from.measured_by.empty())
+        throw UsageError(
+            fmt::format("the baseline was measured by {}, and runs of different programs are not compared: "
+                        "give files of it for the candidate, too (--candidate FILE…)",
+                        from.program()));
     if (plan.stored_runs.size() < kFewestStored)
         throw UsageError(fmt::format(
             "the baseline has {} run{}, and a gate that measures a candidate needs {} or more: {}",
@@ -196,13 +203,6 @@ void add_stored(const GateCommand& command, GatePlan& plan) {
                 ? "give the directories of further runs of the same load, too"
                 : fmt::format("`paretoken baseline update {} RUN…` adds runs of the same load",
                               command.baseline.front())));
-    plan.history = experiments::runs_below(directories_of(command.history, command.store));
-    reports::require_comparable(plan.stored_runs, {}, plan.across);
-    if (const Provenance& from = plan.stored_runs.front().result.provenance; !from.measured_by.empty())
-        throw UsageError(
-            fmt::format("the baseline was measured by {}, and runs of different programs are not compared: "
-                        "give files of it for the candidate, too (--candidate FILE…)",
-                        from.program()));
 }
 
 /// Returns whether the candidate takes the option from a stored baseline if the user does not give it.
