@@ -35,17 +35,18 @@ ServerFit some_fit() {
                         .measured = figures(200, 0.11, 0.02)}}};
 }
 
-/// A fit to 2 in flight whose predictions of other levels are `off` times what was measured.
+/// A fit to 2 in flight. Its predictions are `off` times what was measured, for each doubling of the load.
 ServerFit measured_at(const std::vector<double>& loads, double off) {
     ServerFit fit{
         .axis = "c", .load = 2, .measured = figures(100, 0.1, 0.02), .after = figures(100, 0.1, 0.02)};
     for (const double load : loads) {
         const LoadFigures predicted = figures(50 * load, 0.1, 0.02);
+        const double all = std::pow(off, std::abs(std::log2(load / fit.load)));
         fit.levels.push_back({.load = load,
                               .predicted = predicted,
                               .low = predicted,
                               .high = predicted,
-                              .measured = figures(50 * load / off, 0.1 / off, 0.02 / off)});
+                              .measured = figures(50 * load / all, 0.1 / all, 0.02 / all)});
     }
     widen_ranges(fit);
     return fit;
@@ -70,7 +71,7 @@ TEST(ServerFit, ARangeIsWidenedByWhatTheFitMissesAtItsOwnLevel) {
         << "the assumed error with three degrees of freedom";
 }
 
-TEST(ServerFit, ARangeHoldsTheOtherMeasuredLevelsIfAllAreAsFarOff) {
+TEST(ServerFit, ARangeHoldsTheOtherMeasuredLevelsIfAllAreAsFarOffForEachDoubling) {
     for (const double off : {0.7, 1.0, 1.25}) {
         const ServerFit fit = measured_at({1, 4, 8, 16}, off);
         for (const PredictedLevel& level : fit.levels) {
