@@ -37,12 +37,11 @@ std::string_view asset(std::string_view name_end) {
     return {};
 }
 
-/// Chart.js, which is embedded as gzip packed it: a header of 10 bytes, the deflated text, its checksum and
-/// its size.
-std::string unpacked_chart_js() {
+/// A file that is embedded as gzip packed it: a header of 10 bytes, the deflated text, its checksum and size.
+std::string unpacked(std::string_view name_end) {
     constexpr std::size_t kHeader = 10;
     constexpr std::size_t kTrailer = 8;
-    const std::string_view packed = asset("/chart.min.js.gz");
+    const std::string_view packed = asset(name_end);
     std::uint32_t size = 0;
     std::memcpy(&size, packed.data() + packed.size() - sizeof size, sizeof size);
     std::string text(size, '\0');
@@ -724,9 +723,9 @@ namespace {
 
 /// The whole page. `state` is the version of a served page, and empty in a file.
 std::string page_of(const ReportModel& model, std::string_view state) {
-    const std::string_view css = asset("report.css");
-    const std::string_view report_js = asset("report.js");
-    const std::string chart_js = unpacked_chart_js();
+    const std::string css = unpacked("/report.css.gz");
+    const std::string report_js = unpacked("/report.js.gz");
+    const std::string chart_js = unpacked("/chart.min.js.gz");
     const std::string policy = policy_for(css, {chart_js, report_js}, !state.empty());
     const std::string served = state.empty() ? "" : fmt::format(" data-served=\"{}\"", escaped(state));
     const std::string title = escaped(model.title);
