@@ -20,7 +20,6 @@
 namespace paretoken::reports::export_tests {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::Pair;
