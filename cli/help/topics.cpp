@@ -91,7 +91,9 @@ std::string validity(std::size_t width) {
           "the figures may be the client's or the host's instead of the server's, too many requests failed, "
           "or the server did not stream; exit code 4. `paretoken show DIR` prints every reason with the name "
           "of its check"},
-         {"*", "behind a percentile: there are too few independent requests to certify it"},
+         {"*",
+          "behind a percentile that is not certified: there are too few independent requests; `enough_n` in "
+          "run.json says about how many are needed"},
          {"(40–42)", "behind a value: its 95 % interval"}},
         width);
     return fmt::format("Verdicts and marks:\n{}\nChecks, what each means, and what to do:\n{}", verdicts,
