@@ -72,7 +72,8 @@ std::string help_of(const PlanField& field, Levels levels) {
     if (!field.levels || levels == Levels::one) return std::string(field.help);
     if (field.type == FieldType::count)
         return "Numbers of requests in flight to measure: a list (1,2,4), a range by doubling (1..64), or a "
-               "range in steps (8..64:8) [1..64]";
+               "range in steps (8..64:8) [1..64]; with --search the lowest and the highest load of it "
+               "(32..256)";
     return "Request rates to measure, in requests per second (open loop, Poisson arrivals): a list, a range "
            "by doubling, or a range in steps; or auto:8, which means eight rates from one request at a time "
            "to saturation";
