@@ -1,7 +1,7 @@
 # paretoken_embed(FOLDER globs…): makes the matching files part of the folder's library, as
 #   std::span<const paretoken::EmbeddedFile> paretoken::embedded_<FOLDER>()     (core/embedded.h)
 # Names are paths from the source root. The bytes come in through the assembler's .incbin. Files after the word COMPRESSED, which
-# have absolute paths, are packed by gzip, and their names end in ".gz".
+# have absolute paths, are packed by gzip, and their names are "generated/FILE.gz".
 
 find_program(PARETOKEN_GZIP gzip REQUIRED)
 
@@ -36,7 +36,8 @@ function(paretoken_embed folder)
             "__asm__(\".pushsection .rodata\\n.global ${symbol}\\n.global ${symbol}_end\\n\"\n"
             "        \"${symbol}:\\n.incbin \\\"${path}\\\"\\n${symbol}_end:\\n.byte 0\\n.popsection\\n\");\n"
             "extern \"C\" const char ${symbol}[];\nextern \"C\" const char ${symbol}_end[];\n")
-        string(APPEND rows "        {\"${file}\", {${symbol}, static_cast<std::size_t>(${symbol}_end - ${symbol})}},\n")
+        string(REPLACE ${CMAKE_BINARY_DIR}/ "" name ${file})  # so that no path of this machine is in the program
+        string(APPEND rows "        {\"${name}\", {${symbol}, static_cast<std::size_t>(${symbol}_end - ${symbol})}},\n")
         list(APPEND depends ${path})
         math(EXPR index "${index} + 1")
     endforeach()

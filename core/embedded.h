@@ -1,6 +1,6 @@
 #pragma once
 // Files that are embedded in the binary (cards, profiles, report assets). cmake/Embed.cmake writes the
-// definitions. Names are paths from the source root, or absolute paths of files that gzip has packed.
+// definitions. Names are paths from the source root, or generated/FILE.gz for files that gzip has packed.
 #include <array>
 #include <cstddef>
 #include <span>
