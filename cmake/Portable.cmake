@@ -38,7 +38,7 @@ file(GLOB cold_files ${CMAKE_SOURCE_DIR}/simulator/engine/*profile.cpp)
 list(APPEND cold ${cold_files})
 foreach(file cli/main core/bytes core/evidence/evidence core/evidence/sequential core/evidence/steadiness core/evidence/unpaired
              core/formats core/nearest core/record/reported core/result/alerts core/result/figures core/result/metric_summary
-             core/result/metrics core/result/overload core/result/rates core/result/rounds core/result/slo core/result/totals
+             core/result/metrics core/result/overload core/result/rates core/result/rounds core/result/slo
              core/spec loadgen/advice loadgen/http/address loadgen/http/certificate_store loadgen/http/fetch
              loadgen/http/message loadgen/http/tls loadgen/http/url loadgen/load/arrival loadgen/load/jobs loadgen/load/limits
              loadgen/load/mix loadgen/load/schedule loadgen/load/stop_monitor loadgen/protocol/body loadgen/protocol/model_list

@@ -723,9 +723,9 @@ namespace {
 
 /// The whole page. `state` is the version of a served page, and empty in a file.
 std::string page_of(const ReportModel& model, std::string_view state) {
-    const std::string css = unpacked("/report.css.gz");
-    const std::string report_js = unpacked("/report.js.gz");
-    const std::string chart_js = unpacked("/chart.min.js.gz");
+    static const std::string css = unpacked("/report.css.gz");
+    static const std::string report_js = unpacked("/report.js.gz");
+    static const std::string chart_js = unpacked("/chart.min.js.gz");
     const std::string policy = policy_for(css, {chart_js, report_js}, !state.empty());
     const std::string served = state.empty() ? "" : fmt::format(" data-served=\"{}\"", escaped(state));
     const std::string title = escaped(model.title);
