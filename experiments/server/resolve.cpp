@@ -29,8 +29,6 @@
 namespace paretoken::experiments {
 namespace {
 
-constexpr std::uint64_t kFewestRequests = 100;
-
 void name_dataset(RequestClass& of) {
     if (of.dataset.name.empty()) {
         const Spec found =
@@ -217,7 +215,7 @@ LoadPlan with_end_of_classes(LoadPlan plan, bool ends) {
             "rate; give --duration instead");
     if (plan.stop.requests || plan.stop.duration || ends) return plan;
     if (!open) throw UsageError("with a class in a closed loop --duration is needed");
-    plan.stop.requests = kFewestRequests * plan.classes.size();
+    plan.stop.requests = UsualLength{}.fewest * plan.classes.size();
     return plan;
 }
 
@@ -352,12 +350,11 @@ void require_rate_for_burstiness(const LoadPlan& asked) {
                             *of.burstiness));
 }
 
-std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds) {
-    constexpr std::uint64_t kFewestSlots = 4;  // rounds of fewer requests are worth less
-    std::uint64_t most = kFewestRequests;
+std::uint64_t usual_requests(const LoadPlan& plan, const UsualLength& length) {
+    std::uint64_t most = length.fewest;
     double rate = 0;
     for (const RequestClass& of : plan.classes) {
-        most = std::max(most, rounds * std::max(kFewestSlots, of.concurrency.value_or(0)));
+        most = std::max(most, length.rounds * std::max(length.fewest_slots, of.concurrency.value_or(0)));
         rate += of.request_rate.value_or(of.arrivals ? loadgen::arrivals_of(*of.arrivals).rate : 0);
     }
     constexpr double kMost = 20'000;

@@ -48,9 +48,16 @@ inline constexpr std::uint64_t kUsualRounds = 20;
 /// times as long as a request: in the first seconds the number in flight grows on every server.
 inline constexpr double kUsualSecondsOfArrivals = 20;
 
-/// Returns the number of requests of a run whose length is not given: the most of 100, `rounds` for each slot
-/// of its largest closed loop, of which at least 4 are counted, and the arrivals of 20 s, at most 20,000.
-std::uint64_t usual_requests(const LoadPlan& plan, std::uint64_t rounds = kUsualRounds);
+/// What decides how many requests a run has whose length is not given.
+struct UsualLength {
+    std::uint64_t rounds = kUsualRounds;  ///< requests for each slot of the largest closed loop
+    std::uint64_t fewest = 100;           ///< requests of any run
+    std::uint64_t fewest_slots = 4;       ///< slots that are counted for a smaller loop
+};
+
+/// Returns the number of requests of a run whose length is not given: the most of `fewest`, the rounds of its
+/// largest closed loop, and the arrivals of 20 s, at most 20,000.
+std::uint64_t usual_requests(const LoadPlan& plan, const UsualLength& length = {});
 
 /// Gives every class its arrivals and caps in-flight requests in a closed loop. If nothing else ends the run,
 /// sets its number of requests. Throws UsageError when options contradict each other. The function is pure.

@@ -83,6 +83,10 @@ void add_certifying_run(SweepSearch& answer, const SweepPlan& plan, const Counte
     for (const char* name : {"num_prompts", "duration"})
         if (const auto own = run.result.plan.find(name); own != run.result.plan.end())
             plan_field_named(name)->value.set(at, 0, {own->second});
+    if (at.stop.requests && at.stop.duration && !plan.asked.stop.duration) {  // the time limit of a search
+        at.stop.duration.reset();
+        at.stop.requests = std::min<std::uint64_t>(*at.stop.requests, run.result.counts.requests);
+    }
     if (!at.stop.requests && !at.stop.duration) return;  // another rule ends it, or the rows of a trace
     if (at.stop.requests)
         at.stop.requests =

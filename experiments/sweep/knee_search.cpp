@@ -76,9 +76,14 @@ void KneeSearch::confirm(double level) {
     next_ = SearchStep{level, lengthened(passed.longer, passed.times_enough), true};
 }
 
-void KneeSearch::undecided(const SearchStep& step, double times_enough) {
-    if (step.longer < longest_ && (step.confirms || !is_last_run()) && runs_ < options_.max_runs) {
-        const std::uint64_t longer = lengthened(step.longer, times_enough);
+void KneeSearch::undecided(const SearchStep& step, const StepResult& result) {
+    constexpr std::size_t kMostWithoutEvidence = 3;
+    const bool goes_up = result.is_cut && !step.confirms && doubling_ && !fail_ && passed_.empty() &&
+                         insufficient_.size() + 1 < kMostWithoutEvidence;
+    if (goes_up) cut_.insert(step.level);
+    if (!goes_up && step.longer < longest_ && (step.confirms || !is_last_run()) &&
+        runs_ < options_.max_runs) {
+        const std::uint64_t longer = lengthened(step.longer, result.times_enough);
         if (!step.confirms) longer_ = std::max(longer_, longer);
         next_ = SearchStep{step.level, longer, step.confirms};
         return;
@@ -92,26 +97,25 @@ void KneeSearch::undecided(const SearchStep& step, double times_enough) {
     }
     // A higher level may clearly fail, and is then an upper bound of the knee. It may also be the first one
     // that has enough requests, where --duration or --max-time bounds the runs.
-    constexpr std::size_t kMostWithoutEvidence = 3;
     doubling_ = doubling_ && (!passed_.empty() || (!fail_ && insufficient_.size() < kMostWithoutEvidence));
     decide();
 }
 
 void KneeSearch::tell(const StepResult& result) {
-    const auto [verdict, requests_per_s, times_enough] = result;
+    const double requests_per_s = result.requests_per_s;
     const SearchStep step = *next_;
     ++runs_;
     if (doubling_ && !step.confirms && requests_per_s > 0 &&
         (rates_.empty() || step.level > rates_.rbegin()->first))
         rates_.emplace(step.level, requests_per_s);
-    switch (verdict) {
+    switch (result.verdict) {
         case SloVerdict::met:
             if (step.confirms) confirmed_ = step.level;
             passed_[step.level] = {step.longer, 1};
             break;
         case SloVerdict::within:
-            if (step.confirms) return undecided(step, times_enough);
-            passed_[step.level] = {step.longer, std::max(times_enough, 2.0)};
+            if (step.confirms) return undecided(step, result);
+            passed_[step.level] = {step.longer, std::max(result.times_enough, 2.0)};
             break;
         case SloVerdict::missed:
             if (!fail_ || step.level < *fail_) fail_ = step.level;
@@ -119,7 +123,7 @@ void KneeSearch::tell(const StepResult& result) {
             doubling_ = false;
             break;
         case SloVerdict::insufficient:
-            return undecided(step, times_enough);
+            return undecided(step, result);
     }
     decide();
 }
@@ -152,6 +156,14 @@ void KneeSearch::end_confirmed() {
     end(text);
 }
 
+/// Plans a longer run of a level whose only run was cut short, if one is allowed.
+bool KneeSearch::measures_again(double level) {
+    if (longest_ < 2 || cut_.erase(level) == 0) return false;
+    insufficient_.erase(level);
+    next_ = SearchStep{level, lengthened(1, 1)};
+    return true;
+}
+
 /// Measures the highest level that passed again, or ends the search if that was done.
 void KneeSearch::confirm_or_end(double pass) {
     if (pass == confirmed_) return end_confirmed();
@@ -181,9 +193,11 @@ void KneeSearch::decide() {
                 options_.from, longest_,
                 insufficient_.size() > 1 ? ", and so have the levels above it that were tried" : ""));
         const double halved = options_.whole ? std::floor(*fail_ / 2) : *fail_ / 2;
-        if (insufficient_.contains(halved))
+        if (insufficient_.contains(halved)) {
+            if (measures_again(halved)) return;
             return end(fmt::format(
                 "level {:g} does not meet the SLOs, and level {:g} has too little evidence", *fail_, halved));
+        }
         if (halved < (options_.whole ? 1 : kLeastRate * options_.from))
             return end(fmt::format("the lowest level, {:g}, does not meet the SLOs", *fail_));
         next_ = SearchStep{halved, longer_};

@@ -2,7 +2,8 @@
 // Finds the highest load that meets SLOs: doubles the level until one fails (or halves it until one passes),
 // bisects between, and confirms the result by a second run with new requests. With the runs that are left it
 // looks for a higher level. An insufficient run is measured again with 2, 4, 8 … times the requests, at most
-// KneeSearchOptions::longest (docs/statistics.md).
+// KneeSearchOptions::longest (docs/statistics.md). If a time limit cut it short at the lowest levels, where
+// requests are slow to collect, the search first tries the next ones.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -53,7 +54,8 @@ class KneeSearch final : public LevelSearch {
     };
 
     void decide();
-    void undecided(const SearchStep& step, double times_enough);
+    void undecided(const SearchStep& step, const StepResult& result);
+    bool measures_again(double level);
     void confirm(double level);
     void confirm_or_end(double pass);
     void end_confirmed();
@@ -66,6 +68,7 @@ class KneeSearch final : public LevelSearch {
     KneeSearchOptions options_;
     std::map<double, Passed> passed_;  ///< level that passed → its run
     std::set<double> insufficient_;    ///< levels that were left without a decision
+    std::set<double> cut_;             ///< those of them that had too little time, and no second run
     std::uint64_t longer_ = 1;         ///< factor of the requests of a new level
     std::optional<double> doubtful_;   ///< level that passed, and was not shown to the second time
     std::optional<double> fail_;

@@ -22,6 +22,7 @@ struct StepResult {
     SloVerdict verdict = SloVerdict::insufficient;  ///< verdict on all SLOs together
     double requests_per_s = 0;                      ///< rate at which requests were completed
     double times_enough = 2;  ///< factor by which a decision needs more requests; 1: the verdict is shown
+    bool is_cut = false;      ///< whether its time limit ended the run before it had its requests
 };
 
 class LevelSearch {

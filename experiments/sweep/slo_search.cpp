@@ -20,6 +20,7 @@
 #include "experiments/sweep/knee_search.h"
 #include "experiments/sweep/ladder_search.h"
 #include "experiments/watcher.h"
+#include "loadgen/load/limits.h"
 #include "reports/files/run_directory.h"
 
 namespace paretoken::experiments {
@@ -82,6 +83,21 @@ std::uint64_t first_rounds(const std::vector<Slo>& slos) {
     }
     while (most >= 2 * kUsualRounds) most /= 2;
     return std::max(kUsualRounds, static_cast<std::uint64_t>(std::ceil(most)));
+}
+
+/// Returns the length of a first run. Where the search chooses the levels, one request per slot and round is
+/// enough at the lowest ones: most of them only have to show that the load may be higher.
+UsualLength first_length(const SloSearchPlan& plan) {
+    if (plan.ladder) return {.rounds = first_rounds(parse_slos(plan.sweep.asked.slos))};
+    if (plan.sweep.axis != Axis::concurrency) return {};
+    return {.fewest = 30, .fewest_slots = 1};
+}
+
+/// Returns the time after which a first run ends with fewer requests, so that it leaves time for the others.
+Duration first_duration(const SloSearchPlan& plan) {
+    constexpr std::size_t kFirstRuns = 8;
+    const std::size_t runs = plan.ladder ? std::max(kFirstRuns, 2 * plan.sweep.levels.size()) : kFirstRuns;
+    return std::max<Duration>(*plan.max_time / static_cast<std::int64_t>(runs), std::chrono::seconds(1));
 }
 
 std::unique_ptr<LevelSearch> search_of(const SloSearchPlan& plan) {
@@ -148,7 +164,8 @@ bool makes_a_run(const SloSearchPlan& plan, const KnownSteps& known) {
 
 StepResult told_of(const RunResult& result, const std::vector<Slo>& slos) {
     return {verdict_on_all(result, slos), result.throughput.at(figure::kRequests).value_or(0),
-            times_enough_for_all(result, slos)};
+            times_enough_for_all(result, slos),
+            result.stop && result.stop->rule == loadgen::name_of(loadgen::StopKind::duration)};
 }
 
 /// Returns whether words have an option, so that with_option() replaces its value.
@@ -259,9 +276,10 @@ std::optional<RunResult> measured_before(const SweepFile& file, const SweepPoint
 
 LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const SweepPoint& point) {
     LoadPlan asked = plan_at(plan.sweep, point);
-    if (!asked.stop.requests && !asked.stop.duration)
-        asked.stop.requests =
-            usual_requests(asked, plan.ladder ? first_rounds(parse_slos(asked.slos)) : kUsualRounds);
+    if (!asked.stop.requests && !asked.stop.duration) {
+        asked.stop.requests = usual_requests(asked, first_length(plan));
+        if (plan.max_time && plan.least_e2e_times == 0) asked.stop.duration = first_duration(plan);
+    }
     if (asked.stop.requests) *asked.stop.requests *= step.longer;
     if (asked.stop.duration) *asked.stop.duration *= static_cast<std::int64_t>(step.longer);
     if (plan.max_time)  // a run that is shown to miss a limit need not go on

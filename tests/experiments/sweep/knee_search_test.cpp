@@ -65,6 +65,35 @@ TEST(KneeSearch, certifies_only_what_passed_twice) {
     EXPECT_TRUE(steps.back().confirms);
 }
 
+TEST(KneeSearch, tries_higher_levels_before_longer_runs_where_time_cut_the_lowest_ones_short) {
+    const auto judged = [](double knee) {
+        return [knee](const SearchStep& step) -> StepResult {
+            if (step.level > knee) return {SloVerdict::missed, knee};
+            if (step.level < 4 && step.longer < 2) return {SloVerdict::insufficient, step.level, 2, true};
+            return {SloVerdict::met, step.level, 1};
+        };
+    };
+    const auto steps_with = [](KneeSearch& search, const auto& judge) {
+        std::vector<SearchStep> steps;
+        while (const auto step = search.next()) {
+            steps.push_back(*step);
+            search.tell(judge(*step));
+        }
+        return steps;
+    };
+    KneeSearch high({});
+    const auto up = steps_with(high, judged(9));
+    EXPECT_EQ(high.pass(), 9);
+    EXPECT_EQ(up[1], (SearchStep{2, 1, false}));
+    EXPECT_EQ(up[2], (SearchStep{4, 1, false}));
+
+    KneeSearch low({});  // the level above the one that was cut short misses the limit
+    const auto down = steps_with(low, judged(1));
+    EXPECT_EQ(down[1], (SearchStep{2, 1, false}));
+    EXPECT_EQ(down[2], (SearchStep{1, 2, false}));
+    EXPECT_EQ(low.pass(), 1);
+}
+
 TEST(KneeSearch, lengthens_a_level_that_is_insufficient_instead_of_judging_it) {
     KneeSearch search({});
     const auto steps = steps_of(search, [](const SearchStep& step) {

@@ -204,6 +204,27 @@ INSTANTIATE_TEST_SUITE_P(
                .option = "--max-time"}),
     [](const auto& of) { return std::string(of.param.name); });
 
+TEST_F(VirtualSearch, gives_a_first_run_few_requests_and_a_part_of_the_time) {
+    SloSearchPlan plan = plan_for({"ttft_p95:60"});
+    plan.sweep.asked.stop = {};
+    const auto stop_at = [&](double level, std::uint64_t longer = 1) {
+        const SearchStep step{level, longer};
+        return plan_of_step(plan, step, {.load = level}).stop;
+    };
+    EXPECT_EQ(stop_at(1).requests, 30U);
+    EXPECT_EQ(stop_at(64).requests, 20U * 64);
+    EXPECT_FALSE(stop_at(1).duration);
+    plan.max_time = std::chrono::seconds(80);
+    EXPECT_EQ(stop_at(1).duration, std::chrono::seconds(10));
+    EXPECT_EQ(stop_at(1, 4).duration, std::chrono::seconds(40));
+    plan.ladder = true;
+    plan.sweep.levels = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
+    EXPECT_EQ(stop_at(1).duration, std::chrono::seconds(4));
+    EXPECT_GT(stop_at(1).requests, 80U) << "on a ladder the levels are the answer";
+    plan.sweep.asked.stop.requests = 500;
+    EXPECT_FALSE(stop_at(1).duration) << "the user has said how long a run is";
+}
+
 TEST_F(VirtualSearch, is_continued_with_a_precision_that_has_a_level_between_the_two) {
     const SloSearchPlan plan = plan_for({"ttft_p95:60"});
     invocation_.argv = {"paretoken", "sweep", "sim:llama3-8b-h100-bf16", "--out=d", "--precision", "1.1"};
