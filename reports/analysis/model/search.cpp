@@ -17,8 +17,14 @@ namespace {
 
 constexpr double kMilliseconds = 1e3;
 
-std::string unit_of(const std::string& axis) {
-    return axis == "concurrency" ? " in flight" : " req/s";
+/// The unit of the loads. A limit on jobs is for a load of jobs, whose number is not that of the requests.
+std::string unit_of(const SweepSearch& search, const std::string& axis) {
+    if (axis != "concurrency") return " req/s";
+    const bool of_jobs = std::ranges::any_of(search.slos, [](const std::string& text) {
+        const Metric* const metric = metric_named(parse_slo(text).tag);
+        return metric != nullptr && metric->of_jobs;
+    });
+    return of_jobs ? " jobs at once" : " in flight";
 }
 
 /// The name of the series that a point belongs to, by its verdict on the limit.
@@ -84,21 +90,18 @@ Picture picture_on(const Slo& slo, const LoadedSearch& search, const std::vector
 
 /// What the measured loads say about saturation, in sentences that begin with a blank. Empty with fewer than
 /// two loads.
-std::string saturation_text(const SweepSearch& search, bool is_rate) {
+std::string saturation_text(const SweepSearch& search, const std::string& axis) {
     if (search.elasticity.empty() || !search.saturation || !search.most_requests_per_s) return {};
     const std::string most = significant(*search.most_requests_per_s);
-    std::string text;
-    if (is_rate)
+    if (axis != "concurrency")
         return fmt::format(
             " {} {} req/s.",
             search.saturated_from ? "The server saturates near" : "The most that was served is", most);
+    std::string text = fmt::format(" The most that was measured is {} req/s.", most);
     if (search.saturated_from)
-        text = fmt::format(" Throughput hardly grows above {:g} in flight: more requests only wait longer.",
-                           *search.saturated_from);
-    return text + fmt::format(
-                      " By Little's law, at least {} in flight are needed for {} req/s, the most that "
-                      "was measured.",
-                      significant(*search.saturation), most);
+        text += fmt::format(" Throughput hardly grows above {:g}{}: more requests only wait longer.",
+                            *search.saturated_from, unit_of(search, axis));
+    return text;
 }
 
 }  // namespace
@@ -106,8 +109,8 @@ std::string saturation_text(const SweepSearch& search, bool is_rate) {
 std::string shown_text(const SweepSearch& answer, const std::string& axis) {
     const std::string slos = fmt::format("{}", fmt::join(answer.slos, " "));
     if (!answer.pass) return fmt::format("No load was shown at 99 % to meet {}.", slos);
-    return fmt::format("{:g}{} is the highest load that was shown to meet {}.", *answer.pass, unit_of(axis),
-                       slos);
+    return fmt::format("{:g}{} is the highest load that was shown to meet {}.", *answer.pass,
+                       unit_of(answer, axis), slos);
 }
 
 std::string within_text(const SweepSearch& answer, const std::string& axis) {
@@ -116,7 +119,7 @@ std::string within_text(const SweepSearch& answer, const std::string& axis) {
         text = "No higher load was measured within them";
     else if (answer.within)
         text = fmt::format("{:g}{} is the highest load that was measured within them ({})", *answer.within,
-                           unit_of(axis), answer.within_text);
+                           unit_of(answer, axis), answer.within_text);
     if (answer.fail) {
         const bool is_limit = std::ranges::find(answer.slos, answer.binding) != answer.slos.end();
         text += is_limit ? fmt::format("; {:g} misses {}", *answer.fail, answer.binding)
@@ -135,10 +138,10 @@ std::string within_text(const SweepSearch& answer, const std::string& axis) {
 
 std::string search_text(const SweepSearch& search, const std::string& axis) {
     std::string text = fmt::format("{} run{}; {}.", search.runs, search.runs == 1 ? "" : "s", search.ended);
-    text += saturation_text(search, axis != "concurrency");
+    text += saturation_text(search, axis);
     if (search.at && search.of_saturation && !search.elasticity.empty())
         text +=
-            fmt::format(" {:g}{} is {}{} % of saturation.", *search.at, unit_of(axis),
+            fmt::format(" {:g}{} is {}{} % of saturation.", *search.at, unit_of(search, axis),
                         search.saturated_from ? "" : "at most ", significant(*search.of_saturation * 100));
     return text;
 }

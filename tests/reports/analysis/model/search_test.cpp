@@ -88,16 +88,17 @@ TEST(SearchText, says_what_was_shown_and_what_was_measured_within_the_limits) {
         << "one load says nothing about saturation";
     found.elasticity = {.6, .36};
     EXPECT_EQ(search_text(found, "concurrency"),
-              "5 runs; the passing level was measured twice. By Little's law, at least 17.5 in flight are "
-              "needed for 50.2 req/s, the most that was measured.");
+              "5 runs; the passing level was measured twice. The most that was measured is 50.2 req/s.");
     EXPECT_THAT(search_text(found, "request_rate"), EndsWith(" The most that was served is 50.2 req/s."));
     found.within = 41;
     EXPECT_THAT(within_text(found, "concurrency"), HasSubstr("the worst is at 37 % of it); 16 misses"));
     found.saturated_from = 128;
-    EXPECT_THAT(
-        search_text(found, "concurrency"),
-        HasSubstr(" Throughput hardly grows above 128 in flight: more requests only wait longer. By"));
+    EXPECT_THAT(search_text(found, "concurrency"),
+                HasSubstr(" Throughput hardly grows above 128 in flight: more requests only wait longer."));
     EXPECT_THAT(search_text(found, "request_rate"), EndsWith(" The server saturates near 50.2 req/s."));
+    found.slos = {"job_p95<=20s"};
+    EXPECT_THAT(shown_text(found, "concurrency"), testing::StartsWith("8 jobs at once is the highest load"));
+    found.slos = {"ttft_p95:500"};
     found.fail.reset();
     EXPECT_THAT(within_text(found, "concurrency"),
                 EndsWith("no measured load missed the limits, so that the highest load may be above 41."));
