@@ -94,16 +94,26 @@ struct Server {
     sim::Profile profile = {};
 };
 
+/// Returns the card that a run names: by its spec, or for a simulated server by a shipped card's name and the
+/// number formats, if that card still has the values of then.
+cards::ModelCard card_of_run(const FitOptions& options, const Provenance& from) {
+    if (!options.model_card.empty()) return cards::model_card(options.model_card);
+    if (from.model_card && !from.model_card->spec.empty()) return cards::model_card(from.model_card->spec);
+    if (from.model_card && std::ranges::count(cards::known_models(), from.model_card->name) > 0) {
+        const cards::ModelCard card =
+            cards::model_card(from.model_card->name,
+                              {.weight_dtype = from.model_card->weights, .kv_dtype = from.model_card->kv});
+        if (cards::content_hash_of(card) == from.model_card->hash) return card;
+    }
+    throw UsageError(
+        fmt::format("{}: the run names no model card; add --model-card (a known model, a config.json "
+                    "or a GGUF file)",
+                    options.run.string()));
+}
+
 Server server_of_run(const FitOptions& options, const RunResult& result) {
     const Provenance& from = result.provenance;
-    std::string card = options.model_card;
-    if (card.empty() && from.model_card) card = from.model_card->spec;
-    if (card.empty())
-        throw UsageError(
-            fmt::format("{}: the run names no model card; add --model-card (a known model, a config.json "
-                        "or a GGUF file)",
-                        options.run.string()));
-    Server server{.model = cards::model_card(card)};
+    Server server{.model = card_of_run(options, from)};
     const cards::GpuSpec spec = cards::parse_gpu_spec(options.gpu.empty() ? from.hardware : options.gpu);
     server.gpu = cards::find_gpu(spec.name);
     server.ranks = options.gpu.empty() ? std::max(1U, from.hardware_count) : spec.count;
