@@ -48,6 +48,7 @@ const std::vector<ConfiguredTool>& configured_tools() {
         {"inference-perf", {"-c", "--config_file", "--config-file"}},
         {"guidellm", {"-c", "--config", "--scenario"}},
         {"aiperf", {"-f", "-c", "--config", "--user-config-file"}},
+        {"vllm", {"--config"}},
     };
     return tools;
 }
@@ -78,6 +79,7 @@ Configured configured_by(std::string_view program, const std::string& file) {
         if (auto scenario = guidellm_scenario(file)) return *std::move(scenario);
     const std::string json = reports::foreign_yaml(with_environment(reports::read_file(file)), file).dump();
     if (program == "guidellm") return guidellm_configuration(json);
+    if (program == "vllm") return vllm_configuration(json);
     const Group fields = group_of(json).value_or(Group{});
     if (program == "aiperf") return aiperf_configuration(fields);
     Configured out;

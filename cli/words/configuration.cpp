@@ -231,4 +231,24 @@ std::optional<Configured> guidellm_scenario(std::string_view name) {
     return out;
 }
 
+Configured vllm_configuration(const std::string& json) {
+    Configured out;
+    const PlainJson file = PlainJson::parse(json, nullptr, false);
+    if (!file.is_object()) return out;
+    const auto text_of = [](const PlainJson& value) {
+        return value.is_string() ? value.get<std::string>() : value.dump();
+    };
+    for (const auto& [key, value] : file.items()) {
+        if (value.is_null() || value == false) continue;
+        std::string option = "--" + key;
+        std::ranges::replace(option, '_', '-');
+        out.words.push_back(std::move(option));
+        if (value.is_array())
+            for (const PlainJson& one : value) out.words.push_back(text_of(one));
+        else if (!value.is_boolean())
+            out.words.push_back(text_of(value));
+    }
+    return out;
+}
+
 }  // namespace paretoken::cli

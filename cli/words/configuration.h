@@ -23,4 +23,7 @@ Configured guidellm_configuration(const std::string& json);
 /// Returns the options of one of GuideLLM's own configurations, "chat" or "rag"; nothing for another name.
 std::optional<Configured> guidellm_scenario(std::string_view name);
 
+/// Returns the options of a configuration file (as JSON) of vLLM, whose keys are the names of options.
+Configured vllm_configuration(const std::string& json);
+
 }  // namespace paretoken::cli

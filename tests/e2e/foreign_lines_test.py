@@ -207,6 +207,16 @@ class ForeignLines(Case):
                          "paretoken run http://127.0.0.1:8000 --model M --endpoint-type completions --request-rate 2 --duration 30s "
                          "--isl normal:mean=50,stddev=10,min=10,max=100 --ignore-eos", done.stderr)
 
+    def test_the_configuration_of_vllm_is_read(self):
+        file = self.directory / "config.yaml"
+        file.write_text("model: M\nport: 8000\ndataset-name: random\nnum-prompts: 50\nrequest-rate: 2\nsave_result: true\n")
+        done = paretoken("translate", f"vllm bench serve --config {file} --random-input-len 100 --num-prompts 9")
+        if "was built without" in done.stderr:
+            self.skipTest("built without libyaml")
+        self.assertEqual(done.stdout.splitlines()[0],
+                         "paretoken run http://127.0.0.1:8000 --model M --endpoint-type completions --request-rate 2 "
+                         "--num-prompts 9 --isl 100 --osl 128", done.stderr)
+
     def test_the_files_of_a_sweep_of_vllm_and_of_guidellms_lengths_are_read(self):
         params = {name: self.directory / f"{name}.json" for name in ("serve", "bench", "both")}
         params["serve"].write_text('[{"max_num_seqs": 8}, {"max_num_seqs": 16}]')

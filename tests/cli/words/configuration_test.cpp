@@ -68,5 +68,14 @@ TEST(Configuration, of_guidellm_is_its_options_in_both_forms) {
     EXPECT_FALSE(guidellm_scenario("mine.yaml"));
 }
 
+TEST(VllmConfiguration, has_the_names_of_options_as_keys) {
+    EXPECT_EQ(line(vllm_configuration(R"({"model": "m", "dataset-name": "random", "num_prompts": 50,
+                                          "goodput": ["ttft:500", "tpot:50"], "request-rate": 2.5,
+                                          "save-result": true, "disable-tqdm": false, "extra-body": {"a": 1}})")),
+              "--dataset-name random --extra-body {\"a\":1} --goodput ttft:500 tpot:50 --model m "
+              "--num-prompts 50 --request-rate 2.5 --save-result");
+    EXPECT_THAT(vllm_configuration("[1]").words, IsEmpty());
+}
+
 }  // namespace
 }  // namespace paretoken::cli

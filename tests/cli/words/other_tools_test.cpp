@@ -216,7 +216,7 @@ TEST(OtherTools, values_have_the_meaning_of_the_tool_that_reads_them) {
     EXPECT_THAT(answer("guidellm benchmark --target http://h:1 --rate-type synchronous --backend-args "
                        "'{\"headers\":{\"X-A\":\"b\"}}' --data prompt_tokens=6"),
                 HasSubstr("--header 'X-A: b'"));
-    EXPECT_THAT(refusal("vllm bench serve --model M --config f.yaml"), HasSubstr("the file is not read"));
+    EXPECT_THAT(refusal("vllm bench serve --model M --config f.yaml"), HasSubstr("reads these files"));
     EXPECT_THAT(answer("vllm bench serve --model M ..."), HasSubstr("...: the options that it stands for"));
 }
 
