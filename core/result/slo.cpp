@@ -332,10 +332,12 @@ SloFinding finding_on(const RunResult& result, const Slo& slo) {
 // The fields below are those of the limited percentile (PercentileValue). There is no factor if the run is
 // not steady although it has twice as many independent values as certify the percentile: it is not their
 // number that is missing. The first of three cases that applies is used:
-// - `decided` is absent and `enough_n` is known. The factor is `enough_n` ÷ the present number of values.
+// - `decided` is absent and `enough_n` is known. The factor is `enough_n` ÷ the present number of values, at
+//   most that of the second case.
 // - `decided` or `value` is absent, `value` equals the limit, or `decided` has an infinite end on the side of
 //   `value` on which the limit lies. The factor is the number of samples that can certify the percentile ÷
-//   `effective_n`; there is none if `effective_n` is unknown or 0.
+//   the most of `effective_n`, the rounds of a closed loop and 1, because `effective_n` is often far too
+//   small where few values were measured; there is none if `effective_n` is unknown or 0.
 // - Otherwise the distance from `value` to that end of `decided` is assumed to shrink with the square root of
 //   the number of requests. The factor is (this distance ÷ the distance from `value` to the limit)². If no
 //   value is beyond the limit, the factor of the second case suffices if it is smaller.
@@ -351,9 +353,14 @@ std::optional<double> times_enough(const RunResult& result, const Slo& slo) {
     if (!result.window.steady && is_counted && *held->effective_n >= 2 * certifying(held->p))
         return std::nullopt;
     std::optional<double> for_any;
-    if (is_counted) for_any = std::max(kLeast, certifying(held->p) / *held->effective_n);
-    if (!held->decided && held->enough_n && summary->n > 0)
-        return std::max(kLeast, static_cast<double>(*held->enough_n) / static_cast<double>(summary->n));
+    const auto n = static_cast<double>(summary->n);
+    const double rounds = result.concurrency ? n / static_cast<double>(*result.concurrency) : 0;
+    if (is_counted)
+        for_any = std::max(kLeast, certifying(held->p) / std::max({*held->effective_n, rounds, 1.0}));
+    if (!held->decided && held->enough_n && summary->n > 0) {
+        const double for_interval = std::max(kLeast, static_cast<double>(*held->enough_n) / n);
+        return for_any ? std::min(for_interval, *for_any) : for_interval;
+    }
     if (!held->decided || !held->value) return for_any;
     const double away = slo.limit - *held->value;
     const double reach = away > 0 ? held->decided->high - *held->value : *held->value - held->decided->low;
@@ -398,6 +405,18 @@ std::vector<SloResult> slo_results(const RunResult& result, const std::vector<Sl
         results.push_back(std::move(own));
     }
     return results;
+}
+
+std::optional<double> times_to_offer(const SloResult& slo) {
+    constexpr double kIfNoneIsOver = 1.2;
+    constexpr double kIfSomeAreOver = 2.4;  // (2.33 + 1.28)² ÷ 2.33²: 9 in 10 instead of half, at 99 %
+    constexpr double kLeast = 4;            // a small factor was found in a run that was good by chance
+    if (slo.shown || !slo.times_enough) return std::nullopt;
+    const Metric* const metric = metric_of(slo);
+    const bool least = metric != nullptr && metric->better == Better::higher;
+    const bool none_is_over = slo.worst && slo.over == 0 && !is_over(*slo.worst, slo.limit, least);
+    if (none_is_over) return kIfNoneIsOver * *slo.times_enough;
+    return std::max(kLeast, kIfSomeAreOver * *slo.times_enough);
 }
 
 void count_over(std::vector<SloResult>& results, const std::vector<Slo>& slos, bool open_loop,
@@ -453,10 +472,9 @@ std::string slo_text(const RunResult& run, const SloResult& result) {
         evidence +=
             "; the load is close to what the server can serve, so that its queue stays long or short for "
             "minutes, and a longer run hardly decides";
-    else if (result.times_enough && *result.times_enough > 1)
+    else if (const auto times = times_to_offer(result))
         evidence += fmt::format("; about {} times as many may decide",
-                                *result.times_enough < 100 ? fmt::format("{:.2g}", *result.times_enough)
-                                                           : fmt::format("{:.0f}", *result.times_enough));
+                                *times < 100 ? fmt::format("{:.2g}", *times) : fmt::format("{:.0f}", *times));
     if (result.verdict == SloVerdict::within)
         return fmt::format("{}: within {}, which is not shown at 99 % ({}; {})", text, limit, over, evidence);
     if (result.verdict == SloVerdict::missed)

@@ -3,33 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
-#include "core/result/metrics.h"
+#include "core/result/slo.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {
-namespace {
-
-/// Returns whether the worst request is within the limit. It is not if nothing is known of it.
-bool none_is_over(const SloResult& slo) {
-    if (!slo.worst || slo.over > 0) return false;
-    const Metric* const metric = metric_named(std::string_view(slo.key).substr(0, slo.key.rfind("_p")));
-    const bool least = metric != nullptr && metric->better == Better::higher;
-    return least ? *slo.worst >= slo.limit : *slo.worst <= slo.limit;
-}
-
-}  // namespace
-
-std::optional<double> times_to_offer(const SloResult& slo) {
-    constexpr double kIfNoneIsOver = 1.2;
-    constexpr double kIfSomeAreOver = 2.4;  // (2.33 + 1.28)² ÷ 2.33²: 9 in 10 instead of half, at 99 %
-    constexpr double kLeast = 4;            // a small factor was found in a run that was good by chance
-    if (slo.shown || !slo.times_enough) return std::nullopt;
-    if (none_is_over(slo)) return kIfNoneIsOver * *slo.times_enough;
-    return std::max(kLeast, kIfSomeAreOver * *slo.times_enough);
-}
-
 std::optional<double> times_to_offer(const RunResult& run, const std::vector<SloResult>& slos) {
     constexpr double kUnknown = 2;
     double most = 1;

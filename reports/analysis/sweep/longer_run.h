@@ -12,11 +12,6 @@ namespace paretoken::reports {
 /// The time of the longest run that is offered. A lower load or another limit has an answer sooner.
 inline constexpr double kLongestOfferedS = 4 * 3600.0;
 
-/// Returns the factor to offer for one limit: 2.4 times its times_enough, with which only about half of all
-/// runs decide, and at least 4; or 1.2 times if no request is over the limit. Nothing if the limit is shown
-/// already, or the factor is not known.
-std::optional<double> times_to_offer(const SloResult& slo);
-
 /// Returns the largest factor for limits of a run: 1 if all are shown, 2 where nothing is known. Nothing if
 /// one is not shown because the run found no steady state, which a longer run may not find either.
 std::optional<double> times_to_offer(const RunResult& run, const std::vector<SloResult>& slos);

@@ -131,9 +131,9 @@ TEST(SloResults, tell_the_evidence_of_each_limit_and_of_all_together) {
     EXPECT_EQ(verdict_on_all(results), SloVerdict::within);
     EXPECT_THAT(slo_text(run, results[1]),
                 HasSubstr("within the limit of 300 ms, which is not shown at 99 %"));
-    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("about 4 times as many may decide"));
+    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("about 9.6 times as many may decide"));
     results[1].times_enough = 470;
-    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("about 470 times as many may decide"));
+    EXPECT_THAT(slo_text(run, results[1]), HasSubstr("about 1128 times as many may decide"));
     results[1].verdict = SloVerdict::insufficient;
     EXPECT_EQ(verdict_on_all(results), SloVerdict::insufficient);
     EXPECT_EQ(verdict_on_all({results[0]}), SloVerdict::met);
@@ -293,6 +293,12 @@ TEST(Slo, that_is_undecided_says_how_many_times_the_requests_would_probably_deci
     run.metrics.front().n = 1000;
     run.metrics.front().percentiles.front().enough_n = 1200;
     EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 1.2);
+    run.metrics.front().percentiles.front().effective_n = .05;
+    run.metrics.front().percentiles.front().enough_n = 1'000'000;
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 90) << "at least one counts";
+    run.concurrency = 50;
+    EXPECT_DOUBLE_EQ(times_enough(run, parse_slo("ttft_p95:600")).value(), 4.5) << "20 rounds";
+    run.concurrency.reset();
     EXPECT_FALSE(times_enough(run, parse_slo("tpot_p95:600"))) << "not measured";
     run.metrics.front().percentiles.front().effective_n = 400;
     EXPECT_FALSE(times_enough(run, parse_slo("ttft_p95:600"))) << "not steady, with enough requests";

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/result/slo.h"
+
 namespace paretoken::reports {
 namespace {
 
