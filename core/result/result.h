@@ -232,7 +232,8 @@ struct JobResults {
     std::uint64_t unfinished = 0;
     /// Over the jobs that are ok: job_turns, job_prompt_tokens, job_cached_tokens and job_output_tokens.
     std::vector<MetricSummary> metrics = {};
-    /// Jobs that ended well in the window, per hour of the window; absent if the window has no length.
+    /// The shares of jobs (turns that ended well in the window ÷ all turns of a job without a failed turn),
+    /// summed, per hour of the window; absent if the window has no length.
     std::optional<double> jobs_per_hour = {};
     // Only with limits on jobs (--goodput job:60s): the jobs that were judged, also cut ones that are already
     // late, and those that ended well within every limit.

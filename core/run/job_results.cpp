@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -20,6 +21,7 @@ struct Job {
     std::string request_class = {};
     std::uint64_t turns = 0;
     std::uint64_t ok = 0;
+    std::uint64_t ok_in_window = 0;
     bool failed = false;
     TimePoint due = TimePoint::max();
     TimePoint end = TimePoint::min();
@@ -30,10 +32,13 @@ struct Job {
     double output_tokens = 0;
 };
 
-void add(Job& job, const RequestRecord& record) {
+void add(Job& job, const RequestRecord& record, TimeSpan window) {
     job.request_class = record.request_class;
     job.turns = record.job->turns;
-    if (record.outcome == Outcome::ok) ++job.ok;
+    if (record.outcome == Outcome::ok) {
+        ++job.ok;
+        if (record.closed >= window.begin && record.closed <= window.end) ++job.ok_in_window;
+    }
     job.failed = job.failed || is_failure(record.outcome) || record.outcome == Outcome::abandoned;
     job.prompt_tokens += static_cast<double>(record.usage.prompt.value_or(0));
     job.cached_tokens += static_cast<double>(record.usage.cached_prompt.value_or(0));
@@ -45,11 +50,18 @@ void add(Job& job, const RequestRecord& record) {
     job.busy.emplace_back(record.scheduled, record.closed);
 }
 
-std::map<std::uint64_t, Job> jobs_of(const RequestTable& requests) {
+std::map<std::uint64_t, Job> jobs_of(const RequestTable& requests, TimeSpan window) {
     std::map<std::uint64_t, Job> jobs;
     for (const RequestRecord& record : requests)
-        if (record.job && !record.warmup && !record.job->inside) add(jobs[record.job->first], record);
+        if (record.job && !record.warmup && !record.job->inside) add(jobs[record.job->first], record, window);
     return jobs;
+}
+
+/// Returns the share of a job that was done in the window: the turns that ended well there ÷ all turns. The
+/// number of whole jobs would be too small in a window of few job times, because both ends cut jobs.
+double share_in_window(const Job& job) {
+    if (job.failed || job.turns == 0) return 0;
+    return static_cast<double>(job.ok_in_window) / static_cast<double>(job.turns);
 }
 
 /// Returns the seconds that at least one of the times covers.
@@ -177,28 +189,28 @@ const std::vector<Slo>* limits_on(const JobTimes& job, const JobJudging& judging
     return slos.empty() ? nullptr : &slos;
 }
 
-/// Sets the goodput of jobs. A job that the end of the run has cut is judged only if it is already too late.
-void set_goodput(JobResults& results, const std::vector<JobTimes>& jobs, std::span<const TimePoint> ends,
+/// Sets the goodput of jobs. A job that the end of the run has cut is judged only if it is already too late;
+/// what was done of it until then counts in the rate. `shares`: share_in_window() of each job.
+void set_goodput(JobResults& results, const std::vector<JobTimes>& jobs, std::span<const double> shares,
                  TimeSpan window, const JobJudging& judging) {
     std::uint64_t judged = 0;
     std::uint64_t good = 0;
-    std::uint64_t good_in_window = 0;
+    double good_in_window = 0;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
         const std::vector<Slo>* const slos = limits_on(jobs[i], judging);
         if (slos == nullptr) continue;
         JobTimes so_far = jobs[i];
         so_far.end = so_far.end == JobEnd::failed ? JobEnd::failed : JobEnd::ok;
+        if (is_good(so_far, *slos)) good_in_window += shares[i];
         if (jobs[i].end == JobEnd::unfinished && is_good(so_far, *slos)) continue;
         ++judged;
-        if (!is_good(jobs[i], *slos)) continue;
-        ++good;
-        if (ends[i] >= window.begin && ends[i] <= window.end) ++good_in_window;
+        if (is_good(jobs[i], *slos)) ++good;
     }
     if (judged == 0) return;
     results.judged = judged;
     results.good = good;
     const double window_s = seconds(window.length());
-    if (window_s > 0) results.good_jobs_per_hour = 3600 * static_cast<double>(good_in_window) / window_s;
+    if (window_s > 0) results.good_jobs_per_hour = 3600 * good_in_window / window_s;
 }
 
 /// Returns the tokens of the jobs that ended well, thinned out evenly to as many as a result holds.
@@ -278,18 +290,16 @@ std::vector<MetricSummary> amounts_of(const std::map<std::uint64_t, Job>& jobs,
 
 std::optional<JobSummary> job_summary_of(const RequestTable& requests, TimeSpan window,
                                          const JobJudging& judging) {
-    const std::map<std::uint64_t, Job> jobs = jobs_of(requests);
+    const std::map<std::uint64_t, Job> jobs = jobs_of(requests, window);
     if (jobs.empty()) return std::nullopt;
     JobSummary summary;
     JobResults& results = summary.results;
-    std::vector<TimePoint> ends;
-    std::uint64_t ended_in_window = 0;
+    std::vector<double> shares;
     for (const auto& [first, job] : jobs) {
         summary.jobs.push_back(times_of(job));
-        ends.push_back(job.end);
+        shares.push_back(share_in_window(job));
         const JobEnd end = summary.jobs.back().end;
         ++(end == JobEnd::ok ? results.ok : end == JobEnd::failed ? results.failed : results.unfinished);
-        if (end == JobEnd::ok && job.end >= window.begin && job.end <= window.end) ++ended_in_window;
     }
     std::vector<double> percentiles(kPercentiles.begin(), kPercentiles.end());
     percentiles.insert(percentiles.end(), judging.percentiles.begin(), judging.percentiles.end());
@@ -304,8 +314,9 @@ std::optional<JobSummary> job_summary_of(const RequestTable& requests, TimeSpan 
     results.tokens = tokens_of(jobs);
     set_continued(results, requests);
     const double window_s = seconds(window.length());
-    if (window_s > 0) results.jobs_per_hour = 3600 * static_cast<double>(ended_in_window) / window_s;
-    set_goodput(results, summary.jobs, ends, window, judging);
+    if (window_s > 0)
+        results.jobs_per_hour = 3600 * std::accumulate(shares.begin(), shares.end(), 0.0) / window_s;
+    set_goodput(results, summary.jobs, shares, window, judging);
     set_interactivity(results, requests, window);
     return summary;
 }

@@ -102,7 +102,8 @@ const std::array kOtherColumns{
     ReportColumn{"job_time_p50_s", "Jobs", "p50", "s", 1, kNumber, "job p50, s", kJobTime, job_time<50>},
     ReportColumn{"job_time_p95_s", "Jobs", "p95", "s", 1, kNumber, "job p95, s", kJobTime, job_time<95>},
     ReportColumn{"jobs_per_hour", "Jobs", "per hour", "", 1, kNumber, "jobs/h",
-                 "Jobs that ended well in the window, per hour of it.", of_jobs<&JobResults::jobs_per_hour>},
+                 "Jobs done in the window, per hour of it; one that it cuts counts by its share of turns.",
+                 of_jobs<&JobResults::jobs_per_hour>},
     ReportColumn{"usd_per_job", "Jobs", "$ per job", "$", 1, kDollars, "$/job",
                  "The deployment's cost per hour over the jobs that ended well per hour.",
                  [](const ReportPoint& point) {

@@ -49,6 +49,18 @@ double mean_of(const JobSummary& summary, std::string_view key) {
     return metric != nullptr && metric->mean ? *metric->mean : -1;
 }
 
+TEST(JobResults, AWindowThatCutsJobsStillHasNearlyTheirRate) {
+    // Four slots with jobs of four turns that take 4 s each: 900 jobs per hour. 30 s have one whole job of
+    // each.
+    std::vector<RequestRecord> records;
+    for (std::uint64_t slot = 0; slot < 4; ++slot)
+        for (std::uint32_t turn = 0; turn < 8; ++turn)
+            records.push_back(turn_of(100 * slot + turn / 4 * 10, turn % 4, 4, 4.0 * turn, 4.0 * (turn + 1)));
+    const JobResults results = job_summary_of(RequestTable(records), {at(0), at(30)}).value().results;
+    EXPECT_DOUBLE_EQ(*results.jobs_per_hour, 4 * 7.0 / 4 * 120);
+    EXPECT_EQ(results.ok, 8U);
+}
+
 TEST(JobResults, AJobLastsFromItsFirstDueTurnToItsLastAnswerAndPausesAreNotBusy) {
     // Turn 0 until 2 s; two helpers from 3 s and from 4 s until 6 s; the conclusion from 8 s to 9 s.
     const JobSummary results = summary_of(
@@ -175,7 +187,8 @@ TEST(JobResults, GoodJobsEndedWellWithinEveryLimitAndLateUnfinishedOnesAreBad) {
     const JobResults results = summary_of(records, {.slos = {parse_goodput_slo("job:2s")}}).results;
     EXPECT_EQ(results.judged, 6U);
     EXPECT_EQ(results.good, 3U);
-    EXPECT_DOUBLE_EQ(*results.good_jobs_per_hour, 2 * 36);
+    EXPECT_DOUBLE_EQ(*results.good_jobs_per_hour, 2.5 * 36) << "half of the unfinished one";
+    EXPECT_DOUBLE_EQ(*results.jobs_per_hour, 4 * 36);
     EXPECT_EQ(results_of(records).good, std::nullopt) << "without a limit no job is judged";
 }
 
