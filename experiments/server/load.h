@@ -25,6 +25,7 @@ struct Protocol;
 
 namespace paretoken::experiments {
 
+struct Instruments;
 class Target;
 class Watcher;
 
@@ -34,6 +35,9 @@ struct Load {
     std::vector<std::unique_ptr<datasets::Dataset>> datasets = {};  ///< dataset of each class
     loadgen::LoadOptions options = {};
     std::shared_ptr<loadgen::Workers> workers = {};  ///< set by Target::get_ready(); null in virtual time
+    /// What reads the server's metrics and the power; set by Target::get_ready() where that precedes the
+    /// load.
+    std::shared_ptr<Instruments> instruments = {};
     Duration server_age{};  ///< in virtual time: how long the server has run before this load
     /// Called during the load, from other threads, with each reading; may be empty.
     std::function<void(const ServerScrape&)> on_scrape = {};

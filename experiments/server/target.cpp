@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "cards/power_meter.h"
 #include "core/error.h"
@@ -35,6 +37,70 @@
 
 namespace paretoken::experiments {
 namespace {
+
+/// Passes on what is read before it is known who wants it.
+template <class... Reading>
+class Relay {
+  public:
+    using Wanted = std::function<void(const Reading&...)>;
+
+    void add(const Reading&... reading) {
+        const std::lock_guard lock(mutex_);
+        if (!has_begun_)
+            early_.emplace_back(reading...);
+        else if (wanted_)
+            wanted_(reading...);
+    }
+    /// Passes on what was read so far, and from now on everything. `wanted` may be empty.
+    void begin(Wanted wanted) {
+        const std::lock_guard lock(mutex_);
+        has_begun_ = true;
+        wanted_ = std::move(wanted);
+        if (wanted_)
+            for (const auto& reading : early_) std::apply(wanted_, reading);
+        early_.clear();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::vector<std::tuple<Reading...>> early_;
+    Wanted wanted_;
+    bool has_begun_ = false;
+};
+
+}  // namespace
+
+/// What reads the server's metrics and the power during a load. The first readings are made before the load
+/// begins, however long they take, so that no request waits for them.
+struct Instruments {
+    Relay<ServerScrape> scrapes;
+    Relay<std::string, PowerReading> power;
+    std::optional<power::Sampler> sampler;
+    std::vector<std::unique_ptr<scrape::Scraper>> scrapers;
+
+    /// Ends the threads without a last reading.
+    void stop() {
+        scrapers.clear();
+        sampler.reset();
+    }
+};
+
+namespace {
+
+/// Passes the readings on while it lives, and ends the instruments with it.
+class Reading {
+  public:
+    Reading(Instruments& instruments, const Load& load) : instruments_(instruments) {
+        instruments.scrapes.begin(load.on_scrape);
+        instruments.power.begin(load.on_power);
+    }
+    ~Reading() { instruments_.stop(); }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+  private:
+    Instruments& instruments_;
+};
 
 constexpr const char* kPrometheus = "/prometheus";             ///< base of the metrics of trtllm-serve
 constexpr std::uint64_t kTrialIndex = std::uint64_t{1} << 41;  ///< far from measured and warm-up requests
@@ -132,6 +198,8 @@ class SocketTarget final : public Target {
     }
 
     void get_ready(Load& load) const override {
+        const bool begins_now = !load.options.began && load.plan.fleet.start_at.empty();
+        if (begins_now && reads(load)) load.instruments = begun_instruments(load.plan);
         load.workers = std::make_shared<loadgen::Workers>(load.options);
         load.workers->open_connections();
         Target::get_ready(load);
@@ -139,29 +207,20 @@ class SocketTarget final : public Target {
 
     Observations make(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                       const loadgen::Interruption& interruption) const override {
-        // One process reads what describes the server, and the others would read the same.
-        const bool reads = load.options.shard.number == 0;
-        if (!reads) return made(load, sink, progress, interruption);
-        std::optional<power::Sampler> sampler;
-        if (auto meter = power_meter(load.plan)) sampler.emplace(std::move(meter), load.on_power);
-        const ScrapePlaces places = parse_scrape_places(load.plan.scrape);
-        std::vector<std::unique_ptr<scrape::Scraper>> scrapers;
-        for (const scrape::ScraperOptions& options : scraper_options(load.plan, places)) {
-            scrapers.push_back(std::make_unique<scrape::Scraper>(options, load.on_scrape));
-            complain(options, places, *scrapers.back());
-        }
-        if (load.plan.server_profile) profile("/start_profile");
+        if (!reads(load)) return made(load, sink, progress, interruption);
+        const auto instruments = load.instruments ? load.instruments : begun_instruments(load.plan);
+        const Reading reading(*instruments, load);
         Observations outcome = made(load, sink, progress, interruption);
         if (load.plan.server_profile) profile("/stop_profile");
         std::vector<ServerScrapes> servers;
-        for (const auto& scraper : scrapers) {
+        for (const auto& scraper : instruments->scrapers) {
             ServerScrapes scraped = scraper->finish();
             (scraped.name.empty() ? servers : outcome.exporters).push_back(std::move(scraped));
         }
         if (!servers.empty()) outcome.server = combined(std::move(servers));
-        if (sampler) outcome.power = sampler->finish();
+        if (instruments->sampler) outcome.power = instruments->sampler->finish();
         // Hosted servers have no metrics: failures count only if a scrape has succeeded.
-        if (places.automatic && outcome.server.scrapes.empty()) {
+        if (parse_scrape_places(load.plan.scrape).automatic && outcome.server.scrapes.empty()) {
             outcome.server.failed = 0;
             outcome.server.last_failure.clear();
         }
@@ -192,6 +251,34 @@ class SocketTarget final : public Target {
         loadgen::EndpointFacts facts = {};
         std::unique_ptr<StartedServer> simulator = {};
     };
+
+    /// Whether this process reads what describes the server. The others of a load would read the same.
+    static bool reads(const Load& load) { return load.options.shard.number == 0; }
+
+    /// Makes the first readings, and says so if they take long.
+    std::shared_ptr<Instruments> begun_instruments(const LoadPlan& plan) const {
+        constexpr double kLong = 1;
+        const auto made = std::make_shared<Instruments>();
+        if (auto meter = power_meter(plan))
+            made->sampler.emplace(std::move(meter),
+                                  [to = &made->power](const std::string& source, const PowerReading& read) {
+                                      to->add(source, read);
+                                  });
+        const ScrapePlaces places = parse_scrape_places(plan.scrape);
+        for (const scrape::ScraperOptions& options : scraper_options(plan, places)) {
+            const TimePoint began = Clock::now();
+            made->scrapers.push_back(std::make_unique<scrape::Scraper>(
+                options, [to = &made->scrapes](const ServerScrape& scrape) { to->add(scrape); }));
+            complain(options, places, *made->scrapers.back());
+            if (const double took = seconds(Clock::now() - began); took > kLong)
+                warn_once(options.place.url.text(),
+                          fmt::format("it took {:.1f} s to read {}; a load begins after that, and --scrape "
+                                      "none leaves it out",
+                                      took, options.place.url.text()));
+        }
+        if (plan.server_profile) profile("/start_profile");
+        return made;
+    }
 
     static Observations made(const Load& load, RecordSink& sink, loadgen::Progress& progress,
                              const loadgen::Interruption& interruption) {
@@ -451,9 +538,13 @@ class SocketTarget final : public Target {
         if (complaint.empty() || (is_own && !scraper.began_well())) return;
         const std::string place = fmt::format("{}{}{}{}", is_own ? "" : "--scrape ", options.name,
                                               options.name.empty() ? "" : "=", options.place.url.text());
+        warn_once(place, fmt::format("{}: {}", place, complaint));
+    }
+
+    /// Warns of a place, once for all runs.
+    void warn_once(const std::string& place, const std::string& text) const {
         const std::lock_guard lock(complaining_);
-        if (complained_of_.insert(place).second)
-            watcher_->warn(secrets().redacted(fmt::format("{}: {}", place, complaint)));
+        if (complained_of_.insert(place).second) watcher_->warn(secrets().redacted(text));
     }
 
     Watcher* watcher_;

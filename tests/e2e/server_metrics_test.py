@@ -56,6 +56,21 @@ class ServerMetrics(Case):
         self.assertEqual([r["check"] for r in result["validity"]["reasons"] if r["check"] == "scrape"], ["scrape"])
         self.assertEqual(result["counts"]["ok"], 40)
 
+    def test_a_slow_page_is_read_before_the_load_begins(self):
+        def answer(*_):
+            time.sleep(1.5)
+            return 200, "text/plain", b"vllm:num_requests_running 1\n"
+
+        with http_server(answer) as url:
+            out = self.directory / "slow"
+            done = self.measures(paretoken("run", "sim:ideal", "--request-rate", 40, "--num-prompts", 80, "--isl", 16, "--osl", 8,
+                                           "--scrape", f"{url}/metrics", "--out", out))
+        self.assertIn("to read", done.stderr)
+        lines = [json.loads(line) for line in (out / "requests.jsonl").read_text().splitlines()]
+        late = [line["started_s"] - line["scheduled_s"] for line in lines if "started_s" in line]
+        self.assertLess(sorted(late)[len(late) // 2], .5, "no request waits for the first page")
+        self.assertLess(json.loads((out / "server.jsonl").read_text().splitlines()[0])["at_s"], 0)
+
     def test_a_page_that_is_no_metrics_is_one_warning(self):
         with http_server(lambda *_: (200, "text/html", b"<html>Welcome</html>")) as url:
             done, result, _ = self.run_of("sim:llama3-8b-h100-bf16", "--scrape", f"{url}/metrics")
