@@ -59,12 +59,18 @@ Duration longest_fair_delay(const std::vector<StreamEvent>& events) {
     constexpr Duration kLeast = std::chrono::microseconds(300);
     constexpr Duration kPossible = std::chrono::microseconds(20);  // from one event to the next
     constexpr Duration kFastest = std::chrono::milliseconds(1);    // from one token of a server to the next
+    constexpr std::int64_t kPartOfARead = 4;
     if (events.size() < 2) return kLeast;
     const auto gaps = static_cast<std::int64_t>(events.size() - 1);
-    const Duration mean = (events.back().time - events.front().time) / gaps;
+    std::int64_t between_reads = 0;
+    for (std::size_t i = 1; i < events.size(); ++i)
+        if (events[i].time != events[i - 1].time) ++between_reads;
+    const Duration span = events.back().time - events.front().time;
     // A steady stream cannot have given fewer reads than one per mean time. Events that came together were
-    // written together by the server, unless they waited here for as long as it takes to make them.
-    return mean < kPossible ? gaps * kFastest : std::max(kLeast, mean);
+    // written together by the server, unless they waited here for as long as it takes to make them, or for a
+    // large part of the time between two reads.
+    if (span / gaps < kPossible) return gaps * kFastest;
+    return std::max({kLeast, span / gaps, span / std::max<std::int64_t>(1, between_reads) / kPartOfARead});
 }
 
 std::string timeout_text(Duration timeout) {
@@ -269,7 +275,7 @@ class Client::Exchange final : public http::ExchangeSink {
     void on_failure(const http::ExchangeFailure& failure) override {
         const bool swallowed = failure.kind == http::ExchangeFailure::Kind::disconnected &&
                                failure.before_any_byte && connection_ != nullptr && connection_->reused() &&
-                               !record_.resent && (was_closing() || connection_->is_reset());
+                               !record_.resent && was_closing(connection_->is_reset());
         connection_ = nullptr;
         if (swallowed) {
             record_.resent = true;
@@ -287,11 +293,13 @@ class Client::Exchange final : public http::ExchangeSink {
     }
 
     /// Returns whether the server may have closed the connection before the request reached it. The request
-    /// and the news of the end then take one round trip together, or longer if either host is busy, which a
-    /// reset tells. A server that takes a request, keeps it for longer and closes the connection has failed.
-    bool was_closing() const {
-        constexpr Duration kLate = std::chrono::milliseconds(20);  // a busy host may read later
-        return !record_.sent || Clock::now() - *record_.sent <= 2 * client_.pool_.slowest_opening() + kLate;
+    /// and the news of the end then take one round trip together, or longer if either host is busy. A reset
+    /// is the usual answer to a request that meets a closed connection, so that it may be read later. A
+    /// server that takes a request, keeps it for longer and ends the connection in either way has failed.
+    bool was_closing(bool is_reset) const {
+        using std::chrono::milliseconds;
+        const Duration late = is_reset ? milliseconds(400) : milliseconds(20);  // on a busy host
+        return !record_.sent || Clock::now() - *record_.sent <= 2 * client_.pool_.slowest_opening() + late;
     }
 
     std::string http_error_text() const {
@@ -363,8 +371,8 @@ Client::~Client() = default;
 
 PreparedRequest Client::prepare(Request request) const {
     std::string body = body_.body(request);
-    const protocol::AnswerLimits limits =
-        protocol::limits_for(body_.asked_output_tokens(request), body.size());
+    protocol::AnswerLimits limits = protocol::limits_for(body_.asked_output_tokens(request), body.size());
+    limits.choices = body_.choices(request);
     request.wanted_output_tokens = body_.wanted_output_tokens(request);
     return {.request = std::move(request), .body = std::move(body), .limits = limits, .keep_answer = false};
 }

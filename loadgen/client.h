@@ -31,8 +31,8 @@ struct PreparedRequest {
 };
 
 /// Returns the longest time that bytes may wait here before the client is blamed for events that share a
-/// read: the stream's mean time per event, and more than a nap. If all events came together, it is the time
-/// in which the fastest servers make so many tokens.
+/// read: the stream's mean time per event, a quarter of that between reads, and more than a nap. If all
+/// events came together, it is the time in which the fastest servers make so many tokens.
 Duration longest_fair_delay(const std::vector<StreamEvent>& events);
 
 class ClientSink {

@@ -225,9 +225,9 @@ constexpr std::array kChecks = {
         0, kNever},
     Check{"disputed_counts",
           "no usage came with the stream, or it contradicts the text (it counts no token, more than the text "
-          "can hold, the prompt as output, or not the reasoning), so that output tokens are estimated, "
-          "without a prompt that is counted or as one per event, although an event may bring several: "
-          "answers",
+          "can hold, the prompt as output, or not the reasoning), so that output tokens are estimated: "
+          "without a prompt that is counted, by the limit that ended the answer, or as one per event, "
+          "although an event may bring several: answers",
           "of those that came well",
           [](const RunResult& run) { return share_of_ok(run, run.counts.disputed); }, 0, kNever},
     Check{"disputed_cache",

@@ -105,6 +105,16 @@ void append_header(std::string& out, std::string_view name, std::string_view val
     out.append(name).append(": ").append(value).append("\r\n");
 }
 
+/// Returns whether bytes are the frame with which a server of HTTP/2 begins (RFC 9113, 6.5): a length of 24
+/// bits, the type 4 (SETTINGS), no flags, and the stream 0.
+bool is_http2(std::string_view bytes) {
+    using namespace std::string_view_literals;
+    constexpr std::size_t kLength = 3;
+    constexpr std::string_view kSettings = "\x04\0\0\0\0\0"sv;
+    return bytes.size() >= kLength + kSettings.size() && bytes.starts_with("\0\0"sv) &&
+           bytes.substr(kLength).starts_with(kSettings);
+}
+
 }  // namespace
 
 bool same_name(std::string_view a, std::string_view b) {
@@ -192,6 +202,7 @@ ResponseReader::State ResponseReader::read_head(std::span<const char> bytes) {
         }
         if (ec) {
             const std::string_view head(bytes.data(), bytes.size());
+            if (is_http2(head)) return broken_by("it is HTTP/2, as gRPC uses it, and HTTP/1.1 is needed");
             if (!head.starts_with("HTTP/1.")) return broken_by(ec.message());
             if (head.find('\n') == std::string_view::npos && head.size() < kHeaderLimit) {
                 head_.assign(head);  // only the end of the line shows whether it can be mended

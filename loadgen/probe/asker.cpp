@@ -12,6 +12,7 @@
 #include "loadgen/advice.h"
 #include "loadgen/http/tls.h"
 #include "loadgen/protocol/answer.h"
+#include "loadgen/protocol/tokenize.h"
 
 namespace paretoken::loadgen {
 namespace {
@@ -121,9 +122,16 @@ http::Fetched Asker::post_if_quick(std::string_view path, std::string_view body)
     return if_quick([&] { return post(path, body); });
 }
 
+http::Fetched Asker::ask_tokenizer(std::string_view body) {
+    if (impatient_) return {.failure = http::FetchFailure{}};
+    const std::string what = fmt::format("POST {}", protocol::kTokenizePath);
+    return until_ready([&] { return fetcher_.post(protocol::kTokenizePath, body, patience_for(what)); });
+}
+
 /// Returns the time in which a request must be answered. `what` begins with its method.
 Duration Asker::patience_for(std::string_view what) const {
-    return what.starts_with("GET") ? std::min(kQuestion, options_.timeout) : options_.timeout;
+    const bool needs_computing = !what.starts_with("GET") && !what.ends_with(protocol::kTokenizePath);
+    return needs_computing ? options_.timeout : std::min(kQuestion, options_.timeout);
 }
 
 /// Returns whether --timeout is what limits that time.

@@ -33,6 +33,9 @@ class Asker {
     http::Fetched get_if_quick(std::string_view path);
     http::Fetched post_if_quick(std::string_view path, std::string_view body);
 
+    /// Asks the server's tokenizer, which needs no computing. Many servers have none.
+    http::Fetched ask_tokenizer(std::string_view body);
+
     /// Returns the error that an answer states, or that its text is compressed and cannot be read.
     std::string words_of(const http::Fetched& answer) const;
 

@@ -32,7 +32,8 @@ std::optional<datasets::Calibration> calibration_by_tokenizer(Asker& asker, cons
     for (const auto dialect : {protocol::TokenizeDialect::vllm, protocol::TokenizeDialect::llama_cpp}) {
         const std::string body =
             protocol::tokenize_body(dialect, facts.body.model, datasets::calibration_text());
-        const http::Fetched answer = asker.post_if_quick(protocol::kTokenizePath, body);
+        const http::Fetched answer = asker.ask_tokenizer(body);
+        if (answer.failure) return std::nullopt;
         if (!answer.ok()) continue;
         const auto tokens = protocol::parse_tokenization(answer.body);
         if (!tokens) continue;

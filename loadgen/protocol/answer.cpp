@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <string_view>
 #include <utility>
 
 #include "core/record/record_events.h"
 #include "core/text/letter_case.h"
+#include "core/text/model_name.h"
 #include "core/text/printable.h"
 
 namespace paretoken::protocol {
@@ -44,15 +46,6 @@ std::string too_short_error(std::int64_t tokens, std::int64_t wanted, const std:
     if (std::find(kByItself.begin(), kByItself.end(), reason) != kByItself.end())
         text += "; try --no-ignore-eos";
     return text;
-}
-
-/// Returns whether an answer's model may be the one that was asked for. Servers leave out the organisation
-/// before a slash, add a date or a version ("gpt-4o-2024-08-06"), and change the case.
-bool is_same_model(std::string_view asked, std::string_view answered) {
-    const auto name_in = [](std::string_view text) { return lower_case(text.substr(text.rfind('/') + 1)); };
-    const std::string wanted = name_in(asked);
-    const std::string given = name_in(answered);
-    return given.starts_with(wanted) || wanted.starts_with(given);
 }
 
 constexpr std::string_view kNoBlankLine = "no blank line ends the events of the stream";
@@ -382,7 +375,7 @@ std::string AnswerReader::last_words() const {
 void AnswerReader::note_model(std::string_view answered) {
     constexpr std::size_t kLongest = 64;
     model_known_ = true;
-    if (options_.asked_model.empty() || is_same_model(options_.asked_model, answered)) return;
+    if (options_.asked_model.empty() || may_be_model(options_.asked_model, answered)) return;
     record_->answered_model = printable_line(parser_->secrets().redacted(answered), kLongest);
 }
 
@@ -436,7 +429,11 @@ void AnswerReader::finish(bool http_complete) {
         std::min(record.wanted_output_tokens.value_or(0),
                  options_.limits.asked_output_tokens.value_or(std::numeric_limits<std::int64_t>::max()));
     if (options_.ignore_eos_accepted && exact && output_tokens_of(record) < wanted) {
-        fail(Outcome::too_short, too_short_error(output_tokens_of(record), wanted, reason()));
+        std::string why = too_short_error(output_tokens_of(record), wanted, reason());
+        if (const int came = std::popcount(choices_seen_); came > 0 && came < options_.limits.choices)
+            why +=
+                fmt::format("; {} of the {} choices that \"n\" asks for came", came, options_.limits.choices);
+        fail(Outcome::too_short, std::move(why));
     }
     if (record.outcome == Outcome::empty) record.error += note_of_status(record.http_status);
     record_ = nullptr;

@@ -21,6 +21,7 @@ namespace paretoken::protocol {
 struct AnswerLimits {
     /// The request's limit on the output tokens of all choices; an answer that reaches it is not too short.
     std::optional<std::int64_t> asked_output_tokens = {};
+    int choices = 1;                            ///< answers that were asked for (field "n")
     std::int64_t output_tokens = kMostTokens;   ///< most by the server's count, over all choices
     std::int64_t prompt_tokens = kMostTokens;   ///< most by the server's count
     std::size_t events = std::size_t{1} << 18;  ///< events with output

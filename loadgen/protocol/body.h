@@ -55,6 +55,9 @@ class BodyWriter {
     /// for each choice (field "n"). Returns nothing if none are wanted.
     std::optional<std::int64_t> wanted_output_tokens(const Request& request) const;
 
+    /// Returns the number of choices that are wanted (field "n").
+    int choices(const Request& request) const { return static_cast<int>(limit_of(request).shown); }
+
   private:
     struct Fields {
         std::string text;        ///< fields in the form of `constant_`

@@ -343,6 +343,18 @@ bool take_counts_along(std::span<const Chunk> chunks, const StreamFacts& facts, 
     return true;
 }
 
+/// Returns the limit of the request if it is what ended an answer whose tokens the server did not count. Each
+/// of them has two bytes of text at least.
+std::optional<std::int64_t> limit_that_ended(std::span<const Chunk> chunks, const RequestRecord& record) {
+    constexpr std::array<std::string_view, 4> kByLimit = {"length", "max_tokens", "MAX_TOKENS",
+                                                          "max_output_tokens"};
+    const bool is_ended = std::ranges::find(kByLimit, record.finish_reason) != kByLimit.end();
+    const bool is_one = std::ranges::all_of(chunks, [](const Chunk& chunk) { return chunk.choice == 0; });
+    const std::int64_t limit = record.wanted_output_tokens.value_or(0);
+    if (!is_ended || !is_one || limit <= static_cast<std::int64_t>(chunks.size())) return std::nullopt;
+    return shown(chunks).bytes >= 2 * limit ? std::optional(limit) : std::nullopt;
+}
+
 }  // namespace
 
 bool agree(std::int64_t a, std::int64_t b) {
@@ -443,7 +455,9 @@ void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, Requ
         return;
     }
     if (streamed <= 0) {
-        if (counts_nothing) record.token_source = TokenSource::disputed;
+        const auto limit = usage.completion ? std::nullopt : limit_that_ended(chunks, record);
+        if (limit) spread_by_text(chunks, static_cast<std::uint64_t>(*limit), events);
+        if (limit || counts_nothing) record.token_source = TokenSource::disputed;
     } else if (agree(count, streamed)) {
         record.token_source = TokenSource::one_per_event;
     } else if (streamed > most || leaves_out_text(streamed, chunks) ||

@@ -67,8 +67,9 @@ bool leave_out_prompt(std::span<Chunk> chunks, StreamFacts& facts, RequestRecord
 /// record.usage: a count of zero that the stream contradicts becomes absent, and so does a total that is more
 /// than the text can hold, less than it must have, or the number of its bytes; counts per event become their
 /// sum, and that of one of several choices becomes the number of events; one above the limit of the request
-/// becomes the number of events, or the limit. record.unseen_output tells of tokens before the first or after
-/// the last output, which events leave out.
+/// becomes the number of events, or the limit. Without a count, the limit is the estimate if it ended the
+/// answer. record.unseen_output tells of tokens before the first or after the last output, which events leave
+/// out.
 void decide_tokens(std::span<const Chunk> chunks, const StreamFacts& facts, RequestRecord& record);
 
 }  // namespace paretoken::protocol

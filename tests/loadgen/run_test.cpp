@@ -393,7 +393,7 @@ TEST(Exchange, ARequestThatTheServerKeptForAWhileBeforeItClosedIsAFailure) {
     EXPECT_EQ(failed, 1);
 }
 
-TEST(Exchange, ARequestThatAClosingServerDidNotReadIsSentAgainHoweverLateItCloses) {
+TEST(Exchange, ARequestThatAClosingServerDidNotReadIsSentAgainAlsoIfItClosesLate) {
     const ScriptedServer server([](int, int, const std::string&) {
         ScriptedAnswer answer = good_answer();
         answer.close_unread_ms = 150;  // a busy host
@@ -409,6 +409,15 @@ TEST(Exchange, ARequestThatAClosingServerDidNotReadIsSentAgainHoweverLateItClose
         EXPECT_GE(*r.first_event - *r.sent, std::chrono::milliseconds(150)) << "the user waited from then on";
     }
     EXPECT_EQ(resent, 1) << "then no connection is used again";
+}
+
+TEST(Exchange, ARequestThatTheServerKeptForSecondsBeforeItResetsTheConnectionIsAFailure) {
+    const ScriptedServer server([](int, int, const std::string&) {
+        ScriptedAnswer answer = good_answer();
+        answer.close_unread_ms = 900;  // as a proxy whose time is over
+        return answer;
+    });
+    for (const RequestRecord& r : make(load_on(server, 2)).records) EXPECT_FALSE(r.resent);
 }
 
 TEST(Exchange, AFreshConnectionThatClosesWithoutAByteIsAFailure) {

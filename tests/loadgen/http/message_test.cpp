@@ -252,6 +252,15 @@ TEST(ResponseReader, RefusesWhatIsNotHttp) {
     EXPECT_NE(reader.failure().find("HTTP"), std::string::npos);
 }
 
+TEST(ResponseReader, NamesTheFirstFrameOfHttp2) {
+    Heard heard;
+    ResponseReader reader(heard);
+    reader.begin();
+    const std::string settings("\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64", 15);
+    EXPECT_EQ(feed_in_pieces(reader, settings, 15), ResponseReader::State::broken);
+    EXPECT_THAT(reader.failure(), ::testing::HasSubstr("HTTP/2"));
+}
+
 TEST(ResponseReader, RefusesHeadersWithoutEnd) {
     Heard heard;
     ResponseReader reader(heard);

@@ -1038,7 +1038,9 @@ TEST(Outcome, FewerTokensThanAskedForFailOnlyWhenIgnoreEosWasAccepted) {
     EXPECT_EQ(Answer({}, wanted).read(1, answer).end().outcome, Outcome::ok);
     const RequestRecord record = Answer({.ignore_eos_accepted = true}, wanted).read(1, answer).end();
     EXPECT_EQ(record.outcome, Outcome::too_short);
-    EXPECT_THAT(record.error, HasSubstr("2 of 3 tokens"));
+    EXPECT_THAT(record.error, AllOf(HasSubstr("2 of 3 tokens"), Not(HasSubstr("choices"))));
+    const AnswerOptions of_two{.ignore_eos_accepted = true, .limits = {.choices = 2}};
+    EXPECT_THAT(Answer(of_two, wanted).read(1, answer).end().error, HasSubstr("1 of the 2 choices that"));
     const std::string full = text("a") + text("b") + text("c") + kStop + usage(1, 3) + kDone;
     EXPECT_EQ(Answer({.ignore_eos_accepted = true}, wanted).read(1, full).end().outcome, Outcome::ok);
     // The request itself asked for fewer than the dataset, such as by --extra-body.
@@ -1050,6 +1052,21 @@ TEST(Outcome, FewerTokensThanAskedForFailOnlyWhenIgnoreEosWasAccepted) {
     // An estimate proves nothing.
     const std::string uncounted = text("a b c") + kStop + kDone;
     EXPECT_EQ(Answer({.ignore_eos_accepted = true}, wanted).read(1, uncounted).end().outcome, Outcome::ok);
+}
+
+TEST(Outcome, TheLimitThatEndedAnAnswerIsTheEstimateOfTokensThatNobodyCounted) {
+    RequestRecord wanted;
+    wanted.wanted_output_tokens = 9;
+    const std::string words = text("one two three") + text(" four five six") + text(" seven eight nine");
+    const std::string by_limit = R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"length"}]})"
+                                 "\n\n";
+    const RequestRecord full = Answer({}, wanted).read(1, words + by_limit + kDone).end();
+    EXPECT_EQ(output_tokens_of(full), 9);
+    EXPECT_EQ(full.token_source, TokenSource::disputed);
+    EXPECT_FALSE(full.usage.completion);
+    EXPECT_EQ(output_tokens_of(Answer({}, wanted).read(1, words + kStop + kDone).end()), 3);
+    wanted.wanted_output_tokens = 90;  // the text cannot have so many
+    EXPECT_EQ(output_tokens_of(Answer({}, wanted).read(1, words + by_limit + kDone).end()), 3);
 }
 
 TEST(Outcome, WhatIsNoEventStreamIsMalformed) {
