@@ -326,13 +326,23 @@ std::string lines_of(const std::string& text) {
     return lines;
 }
 
+/// Returns the answer of a configuration, behind its workload where another configuration has its title.
+std::string answer_of(const ReportModel& model, const reports::Configuration& configuration) {
+    const auto same_title = [&](const reports::Configuration& other) {
+        return other.title == configuration.title;
+    };
+    if (std::ranges::count_if(model.configurations, same_title) == 1 || configuration.workload.empty())
+        return configuration.answer;
+    return fmt::format("{} · {}", configuration.workload, configuration.answer);
+}
+
 /// Returns the text for the terminal: the answers, the errors and the missing parts.
 std::string answers_of(const ReportModel& model) {
     std::string text;
     if (!model.sections.empty()) text += lines_of(model.title) + "\n";
     if (model.demand) text += lines_of(reports::demand_sentence(model)) + "\n";
     for (const reports::Configuration& configuration : model.configurations) {
-        text += lines_of(configuration.answer);
+        text += lines_of(answer_of(model, configuration));
         for (const std::string& error : configuration.errors) text += lines_of("error: " + error);
         for (const std::string& missing : configuration.missing) text += lines_of(missing);
         text += "\n";

@@ -169,7 +169,9 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
         if (slos.empty())
             throw UsageError(
                 "--demand: the number of deployments depends on the limits; add e.g. --slo ttft_p95:800");
-        model.demand = demand_of(model.configurations, slos, *options.demand);
+        AskedDemand asked = *options.demand;
+        asked.quality_equal = options.quality_equal;
+        model.demand = demand_of(model.configurations, slos, asked);
     }
     model.courses = courses_of(model.configurations);
     model.cost = cost_sheet_of(model, prices, options);

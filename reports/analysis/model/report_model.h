@@ -209,6 +209,7 @@ struct ChoiceTable {
 struct AskedDemand {
     double requests_per_s = 0;
     double target_utilization = 1;  ///< share of what a deployment carries that may be used
+    bool quality_equal = false;     ///< whether the user says that all configurations answer equally well
 
     bool operator==(const AskedDemand&) const = default;
 };

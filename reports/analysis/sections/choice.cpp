@@ -47,14 +47,21 @@ Table choice_table(const ReportModel& model, bool priced) {
     return table;
 }
 
+bool has_price(const Configuration& configuration) {
+    return std::ranges::any_of(configuration.points,
+                               [](const ReportPoint& point) { return point.cost.has_value(); });
+}
+
 }  // namespace
 
 std::vector<Section> choice_sections(const ReportModel& model) {
     const ChoiceTable& choice = model.choice;
     if (choice.ranked.empty() || (choice.slos.empty() && choice.ranked.size() < 2)) return {};
     const bool limited = !choice.slos.empty();
-    const bool priced = std::ranges::any_of(
-        choice.ranked, [](const Choice& one) { return one.usd_per_m_output.has_value(); });
+    const bool priced = std::ranges::any_of(model.configurations, has_price) ||
+                        std::ranges::any_of(choice.ranked, [](const Choice& one) {
+                            return one.usd_per_m_output.has_value();
+                        });
     const std::string best = priced ? "cheapest" : "fastest";
     Section section{
         "choice", fmt::format("{}{}", priced ? "Cheapest" : "Fastest", limited ? " within your limits" : "")};

@@ -80,6 +80,18 @@ std::tuple<bool, double, std::uint64_t> rank_of(const DemandRow& row) {
             row.machines};
 }
 
+/// Whether deployments that are compared serve other models or number formats than the best one, and nothing
+/// is known of how well they answer.
+bool compares_other_answers(const ReportModel& model) {
+    const DemandTable& demand = *model.demand;
+    const Configuration& best = model.configurations[demand.ranked.front().configuration];
+    return !demand.asked.quality_equal && std::ranges::any_of(demand.ranked, [&](const DemandRow& row) {
+        const Configuration& other = model.configurations[row.configuration];
+        const bool differs = other.served != best.served || other.precision != best.precision;
+        return row.why_not.empty() && differs && !(best.quality && other.quality);
+    });
+}
+
 }  // namespace
 
 DemandTable demand_of(const std::vector<Configuration>& configurations, const std::vector<Slo>& slos,
@@ -122,6 +134,10 @@ std::string demand_sentence(const ReportModel& model) {
         text +=
             " The run had a fixed number of requests in flight. Requests that arrive at random also queue: "
             "leave a reserve with --target-utilization, or measure with --request-rate.";
+    if (compares_other_answers(model))
+        text +=
+            " The configurations serve different models or number formats, and how well they answer is not "
+            "compared: --quality FILE adds measured quality, and --quality same says that it is equal.";
     return text;
 }
 

@@ -54,6 +54,18 @@ TEST(Demand, is_carried_by_as_many_deployments_as_the_fullest_run_within_the_lim
     EXPECT_DOUBLE_EQ(dear.usd_per_month.value(), 3 * 8 * 720);
 }
 
+TEST(Demand, says_that_the_answers_of_other_formats_are_not_compared) {
+    ReportModel model;
+    model.configurations = two_that_differ();
+    model.demand = demand_of(model.configurations, kSlos, {.requests_per_s = 20});
+    EXPECT_THAT(demand_sentence(model), Not(HasSubstr("how well they answer")));
+    model.configurations[0].precision = "bf16 weights";
+    model.configurations[1].precision = "fp8 weights";
+    EXPECT_THAT(demand_sentence(model), HasSubstr("how well they answer is not compared"));
+    model.demand->asked.quality_equal = true;
+    EXPECT_THAT(demand_sentence(model), Not(HasSubstr("how well they answer")));
+}
+
 TEST(Demand, a_reserve_needs_more_deployments) {
     const DemandTable table =
         demand_of(two_that_differ(), kSlos, {.requests_per_s = 20, .target_utilization = 0.7});
