@@ -177,20 +177,12 @@ void add_run(CLI::App& app) {
     sub->footer(
         "paretoken help metrics explains every metric and figure. --help-all also has --json, --header, "
         "--arrivals (traces, bursts, ramps), --host-noise accept (for a busy machine) and --price 2.50.");
-    const auto price = std::make_shared<std::string>();
-    sub->add_option(
-           "--price", *price,
-           "Price for the printed cost: dollars per GPU-hour (2.50), or a price card by its name or as "
-           "a file [the ones that ship]")
-        ->group("Output");
     const auto shown = std::make_shared<Presentation>();
+    add_price_option(*sub, *shown);
     add_presentation_options(*sub, *shown, Shows::text_and_json);
     const auto exports = std::make_shared<ExportOptions>();
     add_export_options(*sub, *exports);
-    sub->callback([options, shown, exports, price] {
-        if (!price->empty()) shown->prices = {cards::price_card(*price)};
-        run_or_print(*options, *shown, *exports);
-    });
+    sub->callback([options, shown, exports] { run_or_print(*options, *shown, *exports); });
 }
 
 }  // namespace paretoken::cli

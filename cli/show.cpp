@@ -46,9 +46,7 @@ void show(const fs::path& directory, bool json) {
     reports::ConsoleStyle style = style_of_output();
     style.directory = directory.string();
     if (fs::exists(directory / reports::kSweepFileName)) {
-        const reports::SweepFile file = reports::read_sweep(directory);
-        return json ? print("{}\n", reports::sweep_json(file))
-                    : print("{}", reports::sweep_summary(file, style));
+        return print_sweep(reports::read_sweep(directory), directory, {.json = json});
     }
     if (is_run(directory)) {
         const RunResult result = reports::read_run_directory(directory);

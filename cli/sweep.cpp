@@ -271,11 +271,8 @@ std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options,
 
 void show_table(const reports::SweepFile& file, const std::filesystem::path& directory,
                 const Presentation& shown) {
-    if (shown.json) return print("{}\n", reports::sweep_json(file));
-    if (shown.quiet) return;
-    reports::ConsoleStyle style = style_of_output();
-    style.directory = directory.string();
-    print("{}", reports::sweep_summary(file, style));
+    if (!shown.quiet || shown.json) print_sweep(file, directory, shown);
+    if (shown.quiet || shown.json) return;
     const bool has_runs = std::ranges::any_of(
         file.points, [](const auto& point) { return point.state == reports::PointState::done; });
     if (has_runs) print("  {:12}{}\n", "report", shell_line({"paretoken", "report", directory.string()}));
@@ -532,6 +529,7 @@ std::shared_ptr<SweepOptions> options_of(CLI::App* sub) {
            "--at", options->at,
            "Load, in the unit of the search; its share of the saturation is printed after the search")
         ->type_name("LOAD");
+    add_price_option(*sub, options->shown);
     add_presentation_options(*sub, options->shown, Shows::text_and_json);
     sub->footer(
         "--help-all also has --repeat, --json, --header, --arrivals, --virtual (a simulated server without "

@@ -6,12 +6,17 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "cli/console/print.h"
 #include "core/plan/plan_arguments.h"
 #include "reports/files/file_io.h"
 #include "reports/files/json/run_json.h"
+#include "reports/files/json/sweep_json.h"
+#include "reports/files/run_directory.h"
 #include "reports/pages/headline.h"
 
 namespace paretoken::cli {
@@ -33,6 +38,16 @@ void add_presentation_options(CLI::App& command, Presentation& presentation, Sho
                   "Print the result as JSON, as the result file has it, instead of text")
         ->group(group)
         ->excludes(verbose);
+}
+
+void add_price_option(CLI::App& command, Presentation& presentation) {
+    command
+        .add_option_function<std::string>(
+            "--price",
+            [&presentation](const std::string& price) { presentation.prices = {cards::price_card(price)}; },
+            "Price for the printed cost: dollars per GPU-hour (2.50), or a price card by its name or as "
+            "a file [the ones that ship]")
+        ->group("Output");
 }
 
 bool is_able_terminal(int file) {
@@ -65,6 +80,20 @@ void print_run(const RunResult& result, const std::filesystem::path& directory, 
     if (is_shard) next += " OTHER-SHARDS --out WHOLE-RUN";
     if (!std::filesystem::exists(directory / reports::kRunFileName)) next.clear();  // on a full disk
     print("{}", reports::run_headline(result, reports::headline_cost(result, shown.prices), next, style));
+}
+
+void print_sweep(const reports::SweepFile& file, const std::filesystem::path& directory,
+                 const Presentation& shown) {
+    if (shown.json) return print("{}\n", reports::sweep_json(file));
+    std::map<std::string, std::optional<reports::HeadlineCost>> costs;
+    for (const reports::SweepPoint& point : file.points) {
+        const auto run = directory / point.directory;
+        if (point.state == reports::PointState::done && reports::has_result(run))
+            costs[point.directory] = reports::headline_cost(reports::read_run_directory(run), shown.prices);
+    }
+    print("{}", reports::sweep_summary(file, style_of_output(), [&](const reports::SweepPoint& point) {
+              return costs[point.directory];
+          }));
 }
 
 }  // namespace paretoken::cli

@@ -17,12 +17,15 @@ struct Presentation {
     bool verbose = false;  ///< every figure and every table
     bool quiet = false;    ///< the verdict only, and no progress
     bool json = false;     ///< the result file on standard output, instead of text
-    std::vector<cards::PriceCard> prices = cards::default_price_cards();  ///< for the cost of a run
+    std::vector<cards::PriceCard> prices = cards::default_price_cards();  ///< for the cost of runs
 };
 
 enum class Shows { text, text_and_json };
 
 void add_presentation_options(CLI::App& command, Presentation& presentation, Shows shows);
+
+/// Adds --price, which sets Presentation::prices.
+void add_price_option(CLI::App& command, Presentation& presentation);
 
 /// Returns whether a file is a terminal that understands control codes: TERM is set and not "dumb".
 bool is_able_terminal(int file);
@@ -33,5 +36,9 @@ bool wants_colour(int file);
 reports::ConsoleStyle style_of_output();
 
 void print_run(const RunResult& result, const std::filesystem::path& directory, const Presentation& shown);
+
+/// Prints the tables of a sweep, with the cost at each point.
+void print_sweep(const reports::SweepFile& file, const std::filesystem::path& directory,
+                 const Presentation& shown);
 
 }  // namespace paretoken::cli

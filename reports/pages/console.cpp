@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -392,8 +393,12 @@ struct SweepColumn {
     double scale = 1;
 };
 
+constexpr const char* kPerUser = "per user";
+constexpr const char* kCost = "$/M";
+
 /// The columns of figures: the percentiles with limits beside their limits, or else TTFT and ITL.
-std::vector<SweepColumn> sweep_columns(std::span<const SweepPoint> points) {
+std::vector<SweepColumn> sweep_columns(std::span<const SweepPoint> points, const CostOfPoint& cost) {
+    constexpr std::size_t kMostBesideCost = 2;
     std::vector<SweepColumn> columns = {{"req/s", &SweepPoint::requests_per_s},
                                         {"tok/s", &SweepPoint::output_tokens_per_s}};
     std::map<std::string, double> limits;
@@ -401,9 +406,16 @@ std::vector<SweepColumn> sweep_columns(std::span<const SweepPoint> points) {
         for (const auto& [key, held] : point.limits) limits.emplace(key, held.limit);
     const bool has_goodput =
         std::ranges::any_of(points, [](const SweepPoint& point) { return point.goodput_per_s.has_value(); });
+    const auto dollars = [cost](const SweepPoint& point) -> std::optional<double> {
+        const auto found = cost ? cost(point) : std::nullopt;
+        return found ? std::optional(found->usd_per_m_output) : std::nullopt;
+    };
+    if (limits.size() <= kMostBesideCost &&
+        std::ranges::any_of(points, [&](const SweepPoint& point) { return dollars(point).has_value(); }))
+        columns.push_back({kCost, dollars});
     if (has_goodput) columns.push_back({"good/s", &SweepPoint::goodput_per_s});
     if (!has_goodput && limits.size() < 2)
-        columns.push_back({"per user", &SweepPoint::interactivity_tok_per_s});
+        columns.push_back({kPerUser, &SweepPoint::interactivity_tok_per_s});
     for (const auto& [key, limit] : limits) {
         const Metric* const metric = metric_named(key.substr(0, key.rfind("_p")));
         const double scale = metric != nullptr && metric->unit == "s" ? kMilliseconds : 1;
@@ -423,8 +435,78 @@ std::vector<SweepColumn> sweep_columns(std::span<const SweepPoint> points) {
     return columns;
 }
 
+/// The label of a load without its end if it is long, but with how many times as long and which run it is.
+std::string short_label(const SweepPoint& point) {
+    constexpr std::size_t kLongest = 12;
+    const std::size_t times = std::min(point.load_label.find(" ×"), point.load_label.size());
+    std::string label = printable(point.load_label.substr(0, times), kLongest);
+    if (times < point.load_label.size()) label += " " + printable(point.load_label.substr(times + 1));
+    if (point.repeat > 1) label += fmt::format(" #{}", point.repeat);
+    return label;
+}
+
+/// The words on a point in the last column.
+std::string state_text(const SweepPoint& point, bool is_knee) {
+    std::string state =
+        point.verdict ? std::string(paretoken::name_of(*point.verdict)) : std::string(name_of(point.state));
+    if (point.slo)
+        state =
+            fmt::format("{}{}", point.verdict == Verdict::valid ? "" : state + ", ",
+                        point.slo == SloVerdict::insufficient ? "too few" : paretoken::name_of(*point.slo));
+    if (point.slo && is_knee) state += ", knee";
+    return state;
+}
+
+struct SweepTable {
+    std::vector<SweepColumn> columns;
+    Table table;
+
+    bool has(std::string_view title) const {
+        return std::ranges::any_of(columns, [&](const SweepColumn& column) { return column.title == title; });
+    }
+};
+
+SweepTable with_columns(std::span<const SweepPoint> points, std::vector<SweepColumn> columns) {
+    SweepTable made{std::move(columns), {{{"load", Align::left}}, {}}};
+    for (const SweepColumn& column : made.columns) made.table.columns.push_back({column.title});
+    made.table.columns.push_back({"verdict", Align::left});
+    const std::optional<double> knee = knee_of(points);
+    for (const SweepPoint& point : points) {
+        std::vector<std::string> cells{short_label(point)};
+        for (const SweepColumn& column : made.columns)
+            cells.push_back(cell_of(column.value(point), column.scale));
+        cells.push_back(state_text(point, knee == point.load));
+        made.table.rows.push_back(std::move(cells));
+    }
+    return made;
+}
+
+/// The columns of the longest line of a text.
+std::size_t width_of(std::string_view text) {
+    std::size_t width = 0;
+    for (const auto line : std::views::split(text, '\n'))
+        width = std::max(width, display_width(std::string_view(line.begin(), line.end())));
+    return width;
+}
+
+/// The table of points, without the speed per user where it would be too wide with it.
+SweepTable table_of(std::span<const SweepPoint> points, const CostOfPoint& cost) {
+    SweepTable made = with_columns(points, sweep_columns(points, cost));
+    if (!made.has(kPerUser) || width_of(text_of(made.table)) <= kWidth) return made;
+    std::erase_if(made.columns, [](const SweepColumn& column) { return column.title == kPerUser; });
+    return with_columns(points, std::move(made.columns));
+}
+
+/// What the costs of a table are computed from: the first price, and whether there are others.
+std::string cost_legend(std::span<const SweepPoint> points, const CostOfPoint& cost) {
+    std::set<std::string> prices;
+    for (const SweepPoint& point : points)
+        if (const auto found = cost(point)) prices.insert(price_text(*found));
+    return fmt::format("$/M: dollars for a million output tokens ({})", fmt::join(prices, "; "));
+}
+
 /// The lines that explain the words of a sweep's table, behind its findings.
-std::string sweep_legend(std::span<const SweepPoint> points) {
+std::string sweep_legend(std::span<const SweepPoint> points, const CostOfPoint& cost) {
     const auto any = [&](auto&& has) { return std::ranges::any_of(points, has); };
     std::vector<std::string> texts;
     if (any([](const SweepPoint& point) { return point.slo == SloVerdict::within; }))
@@ -436,25 +518,16 @@ std::string sweep_legend(std::span<const SweepPoint> points) {
         texts.emplace_back("too few: too few requests to tell anything about the limits");
     if (any([](const SweepPoint& point) { return point.repeat > 1; }))
         texts.emplace_back("#2: the second run of a load; ×8: with 8 times as many requests");
-    const bool has_speeds = std::ranges::any_of(
-        sweep_columns(points), [](const SweepColumn& column) { return column.title == "per user"; });
-    if (has_speeds && any([](const SweepPoint& point) { return point.interactivity_tok_per_s.has_value(); }))
+    const SweepTable shown = table_of(points, cost);
+    if (shown.has(kCost)) texts.push_back(cost_legend(points, cost));
+    if (shown.has(kPerUser) &&
+        any([](const SweepPoint& point) { return point.interactivity_tok_per_s.has_value(); }))
         texts.emplace_back("per user: tok/s that 90 % of the requests reach");
     if (any([](const SweepPoint& point) { return point.goodput_per_s.has_value(); }))
         texts.emplace_back("good/s: requests per second that meet every limit of --goodput");
     std::string text;
     for (const std::string& one : texts) text += labelled(text.empty() ? "legend" : "", one);
     return text;
-}
-
-/// The label of a load without its end if it is long, but with how many times as long and which run it is.
-std::string short_label(const SweepPoint& point) {
-    constexpr std::size_t kLongest = 12;
-    const std::size_t times = std::min(point.load_label.find(" ×"), point.load_label.size());
-    std::string label = printable(point.load_label.substr(0, times), kLongest);
-    if (times < point.load_label.size()) label += " " + printable(point.load_label.substr(times + 1));
-    if (point.repeat > 1) label += fmt::format(" #{}", point.repeat);
-    return label;
 }
 
 /// The line on the load with the most good requests per second; empty without limits of good requests.
@@ -474,40 +547,53 @@ std::string best_goodput(std::span<const SweepPoint> points) {
                                 printable(best->load_label, 200), significant(*best->goodput_per_s), share));
 }
 
+/// One line for each kind of reason why points are not valid: the points, and the reason of the first.
+std::string reasons_of(std::span<const SweepPoint> points) {
+    struct Kind {
+        std::string title;
+        const SweepPoint* first;
+        std::vector<std::string> labels;
+    };
+    std::vector<Kind> kinds;
+    for (const SweepPoint& point : points) {
+        if (!point.verdict || point.verdict == Verdict::valid || point.note.empty()) continue;
+        if (point.failed > 0 && point.note.starts_with("failed requests")) continue;  // has a line of its own
+        const std::string title = point.note.substr(0, point.note.find(':'));
+        const auto known = std::ranges::find(kinds, title, &Kind::title);
+        Kind& kind = known == kinds.end() ? kinds.emplace_back(Kind{title, &point, {}}) : *known;
+        kind.labels.push_back(short_label(point));
+    }
+    std::string text;
+    for (const auto& [title, first, labels] : kinds)
+        text +=
+            labelled(paretoken::name_of(*first->verdict),
+                     printable(fmt::format("{}: {}{}", fmt::join(labels, ", "),
+                                           labels.size() > 1 ? fmt::format("in {}, ", labels.front()) : "",
+                                           first->note),
+                               500));
+    return text;
+}
+
 }  // namespace
 
-std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& style) {
-    const std::vector<SweepColumn> columns = sweep_columns(points);
-    Table table{{{"load", Align::left}}, {}};
-    for (const SweepColumn& column : columns) table.columns.push_back({column.title});
-    table.columns.push_back({"verdict", Align::left});
+std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& style,
+                        const CostOfPoint& cost) {
     std::string notes;
-    const std::optional<double> knee = knee_of(points);
     for (const SweepPoint& point : points) {
         const std::string label = short_label(point);
-        std::string state = point.verdict ? std::string(paretoken::name_of(*point.verdict))
-                                          : std::string(name_of(point.state));
-        if (point.slo)
-            state = fmt::format(
-                "{}{}", point.verdict == Verdict::valid ? "" : state + ", ",
-                point.slo == SloVerdict::insufficient ? "too few" : paretoken::name_of(*point.slo));
-        if (point.slo && knee == point.load) state += ", knee";
-        std::vector<std::string> cells{label};
-        for (const SweepColumn& column : columns) cells.push_back(cell_of(column.value(point), column.scale));
-        cells.push_back(state);
-        table.rows.push_back(std::move(cells));
         if (point.failed > 0)
             notes += labelled(label, fmt::format("{} of {} requests failed{}{}", grouped(point.failed),
                                                  grouped(point.requests), point.failures.empty() ? "" : ": ",
                                                  printable(point.failures, 400)));
         if (!point.error.empty()) notes += labelled(label, printable(point.error, 300));
     }
-    std::string text = text_of(table);
+    notes += reasons_of(points);
+    std::string text = text_of(table_of(points, cost).table);
     if (style.colour) text.insert(0, "\033[1m").insert(text.find('\n'), "\033[0m");
     return text + notes;
 }
 
-std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style) {
+std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style, const CostOfPoint& cost) {
     std::string text;
     for (std::size_t begin = 0; begin < file.points.size();) {
         const auto& cell = file.points[begin].cell;
@@ -516,7 +602,7 @@ std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style) {
         if (!cell.empty())
             text += styled(printable(cell_text(cell), kWidth), TextStyle::strong, style) + "\n";
         const auto points = std::span(file.points).subspan(begin, end - begin);
-        text += sweep_table(points, style) + best_goodput(points);
+        text += sweep_table(points, style, cost) + best_goodput(points);
         begin = end;
     }
     for (const SweepRepeats& repeats : file.repeats) {
@@ -533,7 +619,7 @@ std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style) {
         text += answer_lines(*file.search, file.axis);
         text += labelled("search", search_text(*file.search, file.axis));
     }
-    return text + sweep_legend(file.points);
+    return text + sweep_legend(file.points, cost);
 }
 
 std::string answer_lines(const SweepSearch& answer, const std::string& axis) {

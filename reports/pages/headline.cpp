@@ -78,10 +78,7 @@ std::string goodput_text(const RunResult& result) {
 }
 
 std::string cost_text(const HeadlineCost& cost) {
-    return fmt::format("${} per M output tokens ({} at ${}/h, {}{})", dollars(cost.usd_per_m_output),
-                       cost.hardware, dollars(cost.usd_per_h),
-                       cost.basis == "on_demand" || cost.basis.starts_with('$') ? "" : cost.basis + ", ",
-                       cost.card);
+    return fmt::format("${} per M output tokens ({})", dollars(cost.usd_per_m_output), price_text(cost));
 }
 
 constexpr std::array kShown = {.5, .95, .99};
@@ -168,6 +165,12 @@ std::string coloured(const std::string& text, Verdict verdict, const ConsoleStyl
     if (!style.colour) return text;
     const char* const code = verdict == Verdict::valid ? "32" : verdict == Verdict::warn ? "33" : "31";
     return fmt::format("\033[{}m{}\033[0m", code, text);
+}
+
+std::string price_text(const HeadlineCost& cost) {
+    return fmt::format("{} at ${}/h, {}{}", cost.hardware, dollars(cost.usd_per_h),
+                       cost.basis == "on_demand" || cost.basis.starts_with('$') ? "" : cost.basis + ", ",
+                       cost.card);
 }
 
 std::optional<HeadlineCost> headline_cost(const RunResult& result,

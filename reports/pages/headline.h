@@ -29,6 +29,9 @@ bool tells_failures(const RunResult& result);
 std::optional<HeadlineCost> headline_cost(
     const RunResult& result, const std::vector<cards::PriceCard>& prices = cards::default_price_cards());
 
+/// "2 × h100-sxm at $5.90/h, 2026-11-cloud".
+std::string price_text(const HeadlineCost& cost);
+
 /// The summary. `next` is the command to use next, which stands on a line of its own and is not broken.
 std::string run_headline(const RunResult& result, const std::optional<HeadlineCost>& cost,
                          const std::string& next, const ConsoleStyle& style = {});

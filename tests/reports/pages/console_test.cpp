@@ -6,11 +6,13 @@
 
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/document/table.h"
+#include "reports/pages/headline.h"
 #include "tests/reports/sample_report.h"
 
 namespace paretoken::reports {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -188,6 +190,42 @@ TEST(SweepTable, WithLimitsFailuresAndAKneeStillFitsEightyColumns) {
     points.back().load_label = "45.2548 req/s ×8";
     points.back().repeat = 2;
     EXPECT_THAT(sweep_table(points), HasSubstr("45.2548 req… ×8 #2"));
+}
+
+TEST(SweepTable, HasTheCostOfEachLoadAndWhatItIsComputedFrom) {
+    SweepFile sweep;
+    for (const std::uint64_t load : {8, 64, 512})
+        sweep.points.push_back(
+            sweep_point_of(sample::run(load), {.directory = "d", .load = static_cast<double>(load)}));
+    EXPECT_THAT(sweep_summary(sweep), Not(HasSubstr("$/M")));
+    const auto cost = [](const SweepPoint& point) -> std::optional<HeadlineCost> {
+        if (point.load > 64) return std::nullopt;
+        return HeadlineCost{16.384 / point.load, "h100-sxm", 2.95, "on_demand", "2026-11-cloud"};
+    };
+    const std::string text = sweep_summary(sweep, {}, cost);
+    expect_at_most_80_columns(text);
+    for (const char* expected :
+         {"$/M", " 2.05 ", " 0.256 ", "$/M: dollars for a million output tokens (h100-sxm at $2.95/h,"})
+        EXPECT_THAT(text, HasSubstr(expected));
+    sweep.points.front().load_label = "123456 req/s";
+    const std::string wide = sweep_summary(sweep, {}, cost);
+    expect_at_most_80_columns(wide);
+    EXPECT_THAT(wide, AllOf(HasSubstr("$/M"), Not(HasSubstr("per user"))));
+}
+
+TEST(SweepTable, SaysWhyLoadsAreNotValid) {
+    std::vector<SweepPoint> points;
+    for (const std::uint64_t load : {8, 16, 32, 64}) {
+        points.push_back(sweep_point_of(sample::run(load), {.load = static_cast<double>(load)}));
+        points.back().verdict = load == 8 ? Verdict::valid : Verdict::warn;
+        points.back().note = "no steady state: 12 requests were made, and 16 are needed";
+    }
+    points.back().note = "the server restarted: twice";
+    const std::string text = sweep_table(points);
+    expect_at_most_80_columns(text);
+    EXPECT_THAT(text, HasSubstr("  warn        c=16, c=32: in c=16, no steady state: 12 requests were made"));
+    EXPECT_THAT(text, HasSubstr("  warn        c=64: the server restarted: twice\n"));
+    EXPECT_THAT(text, Not(HasSubstr("c=8:")));
 }
 
 TEST(SweepTable, NamesTheLoadWithTheMostGoodRequests) {
