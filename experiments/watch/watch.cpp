@@ -21,6 +21,7 @@
 #include "core/result/metrics.h"
 #include "core/run/result_of.h"
 #include "core/text/validity_reasons.h"
+#include "datasets/catalog.h"
 #include "experiments/alerting.h"
 #include "experiments/server/load.h"
 #include "experiments/server/provenance.h"
@@ -105,6 +106,38 @@ loadgen::Arrivals within(loadgen::Arrivals arrivals, Duration length) {
     return arrivals;
 }
 
+/// Returns whether the dataset is a file, whose rows the intervals send one after the other.
+bool has_rows(const datasets::Dataset& dataset) {
+    return !dataset.content().empty();
+}
+
+std::uint64_t count_of(loadgen::ArrivalTimes next) {
+    std::uint64_t count = 0;
+    while (next()) ++count;
+    return count;
+}
+
+/// Makes the server's counters and the rates those of a whole interval, of which the server was read for
+/// `read_s`. What others asked of it is taken as even over the interval; what this client asked is all there.
+void spread_over_interval(RunResult& result, double length_s, double read_s) {
+    result.window = {.end_s = length_s, .how = {}};
+    const Totals& totals = result.whole_run_totals;
+    result.throughput.set(figure::kRequests, totals.requests / length_s);
+    result.throughput.set(figure::kOutputTokens, totals.output_tokens / length_s);
+    if (!result.server) return;
+    ServerFigures& server = *result.server;
+    server.window = server.whole_run;
+    for (const AlertSeries& series : alert_series()) {
+        const auto grown = server.window.find(std::string(series.key));
+        if (series.source != AlertSource::rate || grown == server.window.end() || !(read_s > 0)) continue;
+        const auto asked = server.asked.find(grown->first);
+        const double own =
+            asked == server.asked.end() ? grown->second : std::min(asked->second, grown->second);
+        const double per_s = own / std::max(length_s, read_s) + (grown->second - own) / read_s;
+        grown->second = per_s * length_s;
+    }
+}
+
 /// Sleeps until `until`, or until a stop is requested.
 void sleep_until(TimePoint until, const std::stop_token& stop) {
     std::mutex mutex;
@@ -163,7 +196,11 @@ class Watch {
         for (loadgen::ClassLoad& of : load.options.classes) {
             of.arrivals = within(std::move(of.arrivals), length_of(plan_, number_));
             of.limits.duration.reset();
+            if (!has_rows(*of.dataset)) continue;
+            of.first_place = next_row_;
+            next_row_ += count_of(of.arrivals.times(of.seed));
         }
+        warn_of_repeats(load, watcher);
         auto interval = std::make_unique<WatchInterval>();
         interval->number = number_;
         interval->begin_s = begin_s;
@@ -188,6 +225,9 @@ class Watch {
         recorded.events = std::make_shared<KeptEvents>(interval.kept.records());
         RunResult result = result_of(recorded, {});
         redact(result, target_.secrets());
+        const auto& scrapes = recorded.observed.server.scrapes;
+        const double read_s = scrapes.empty() ? 0 : seconds(scrapes.back().at - scrapes.front().at);
+        spread_over_interval(result, interval.length_s, read_s);
         warn_of_answers(result, interval.number, watcher);
         tell(result, interval.kept.records(), interval);
         return state_;
@@ -225,6 +265,19 @@ class Watch {
         workload.fingerprint = workload_fingerprint(load.plan);
         if (const std::string doubt = baseline_doubt(alerting_, workload); !doubt.empty())
             watcher.warn(doubt);
+    }
+
+    /// Warns once when the prompts of a file have all been sent and are sent again.
+    void warn_of_repeats(const Load& load, Watcher& watcher) {
+        const datasets::Dataset& dataset = *load.datasets.front();
+        const auto rows = dataset.size();
+        if (!has_rows(dataset) || datasets::makes_prompts(load.plan.classes.front().dataset) ||
+            load.plan.salt_prompts || !rows || next_row_ <= *rows || !told_.insert("repeated_prompts").second)
+            return;
+        watcher.warn(fmt::format(
+            "all of {} are sent, and then sent again from the first, whose prompt the prefix cache "
+            "may still have; give a longer file, or --salt-prompts",
+            dataset.description()));
     }
 
     /// Warns of each doubt about the answers once, in the first interval that has it.
@@ -295,6 +348,7 @@ class Watch {
     reports::WatchFile file_;
     TimePoint began_;
     std::uint64_t number_ = 0;    ///< intervals that have begun
+    std::uint64_t next_row_ = 0;  ///< rows of the file that these intervals send
     TimePoint warn_at_{};         ///< earliest time of the next warning of requests that hang
     std::set<std::string> told_;  ///< checks of answers that were warned of
     std::vector<AlertJudge> judges_;

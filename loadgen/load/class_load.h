@@ -20,6 +20,7 @@ struct ClassLoad {
     Pacing pacing = {};
     Limits limits = {};
     std::uint64_t seed = 0;
+    std::uint64_t first_place = 0;  ///< place of its first measured job in the dataset; later ones follow it
     std::optional<std::int64_t> priority = {};  ///< priority sent with each request
     /// The models from which one is drawn for each conversation whose requests name none in the dataset. With
     /// fewer than two, the requests have the run's model.

@@ -23,7 +23,7 @@ std::string merged(const std::string& common, const std::string& own) {
 Mix::Mix(const std::vector<ClassLoad>& classes, Share share, TimePoint begin) {
     const auto count = static_cast<std::uint32_t>(classes.size());
     for (const ClassLoad& of : classes) {
-        const Numbering numbering{static_cast<std::uint32_t>(parts_.size()), count};
+        const Numbering numbering{static_cast<std::uint32_t>(parts_.size()), count, of.first_place};
         parts_.push_back(
             {.dispatcher = {Schedule(of.arrivals, of.limits, of.seed, share, of.dataset, numbering,
                                      of.concurrency),

@@ -104,7 +104,7 @@ bool Schedule::is_warmup(std::uint64_t position, Duration at) const {
 std::uint64_t Schedule::place_of(std::uint64_t position, std::uint64_t number, bool warmup) const {
     constexpr std::uint64_t kWarmups = std::uint64_t{1} << 40;
     if (recorded_) return position;
-    return warmup ? kWarmups + number : number;
+    return numbering_.first_place + (warmup ? kWarmups + number : number);
 }
 
 }  // namespace paretoken::loadgen

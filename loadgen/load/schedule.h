@@ -49,10 +49,12 @@ struct Share {
     std::uint32_t shards = 1;   ///< number of processes, which are dealt the workers one by one
 };
 
-/// The indexes of the requests of one class: `part`, `part` + `parts`, `part` + 2·`parts`, …
+/// The indexes of the requests of one class: `part`, `part` + `parts`, `part` + 2·`parts`, …; and the places
+/// of its jobs in the dataset.
 struct Numbering {
     std::uint32_t part = 0;
     std::uint32_t parts = 1;
+    std::uint64_t first_place = 0;  ///< place of the first measured job in the dataset
 };
 
 class Schedule {

@@ -57,6 +57,51 @@ TEST_F(VirtualWatch, ends_its_last_interval_with_its_duration) {
     EXPECT_EQ(states.back().line.end_s, 90);
 }
 
+TEST_F(VirtualWatch, has_rates_over_the_length_of_the_interval) {
+    for (const char* const url : {"sim:llama3-8b-h100-bf16", "sim:ideal"}) {
+        for (const WatchState& state : watched(probes(url), 5min)) {
+            const auto requests = static_cast<double>(state.line.requests);
+            EXPECT_NEAR(state.line.figures.at("requests_per_s"), requests / 60, 1e-9) << url;
+            EXPECT_NEAR(state.line.figures.at("output_tokens_per_s"), 16 * requests / 60, 1e-9) << url;
+        }
+    }
+}
+
+class Warnings final : public Watcher {
+  public:
+    void warn(const std::string& text) override { texts.push_back(text); }
+    std::vector<std::string> texts;
+};
+
+TEST_F(VirtualWatch, sends_the_rows_of_a_file_one_after_the_other_over_its_intervals) {
+    constexpr std::uint64_t kRows = 20;
+    const std::filesystem::path file = directory_ / "rows.jsonl";
+    std::ofstream rows(file);
+    for (std::uint64_t i = 0; i < kRows; ++i)
+        rows << R"({"prompt": "a row with the number )" << i << R"(", "output_tokens": )" << i + 1 << "}\n";
+    rows.close();
+    const LoadPlan asked = with_dataset(plan_of({{"url", {"sim:llama3-8b-h100-bf16"}},
+                                                 {"virtual", {"true"}},
+                                                 {"request_rate", {"0.2"}},
+                                                 {"dataset_path", {file.string()}}}));
+    Warnings warnings;
+    const auto target = open_target(asked, {}, warnings, stop_.get_token());
+    std::uint64_t sent = 0;
+    (void)watch(*target, {.asked = asked, .every = 60s, .duration = 5min}, directory_, warnings,
+                [&](const WatchState& state) {
+                    double tokens = 0;
+                    for (std::uint64_t i = 0; i < state.line.requests; ++i)
+                        tokens += static_cast<double>(sent++ % kRows + 1);
+                    EXPECT_NEAR(state.line.figures.at("output_tokens_per_s") * 60, tokens, 1e-6);
+                    const bool is_repeated = sent > kRows;
+                    EXPECT_EQ(warnings.texts.size(), is_repeated ? 1U : 0U) << state.line.interval;
+                },
+                {stop_.get_token(), {}});
+    EXPECT_GT(sent, kRows);
+    ASSERT_FALSE(warnings.texts.empty());
+    EXPECT_THAT(warnings.texts.front(), testing::HasSubstr("requests=20 are sent, and then sent again"));
+}
+
 TEST_F(VirtualWatch, has_other_arrivals_in_every_interval) {
     const auto states = watched(probes(), 5min);
     std::set<double> latencies;

@@ -66,6 +66,15 @@ TEST(Schedule, WarmupsAreDrawnFromOtherPlacesOfTheDatasetThanMeasuredRequests) {
     EXPECT_EQ(entries[3].place, 1U);
 }
 
+TEST(Schedule, MayBeginAtALaterPlaceOfTheDataset) {
+    const auto entries =
+        all_of({parse_arrivals("at_once"), {.requests = 3}, 0, {}, nullptr, {.part = 0, .first_place = 7}});
+    ASSERT_EQ(entries.size(), 3U);
+    EXPECT_EQ(entries[0].index, 0U);
+    EXPECT_EQ(entries[0].place, 7U);
+    EXPECT_EQ(entries[2].place, 9U);
+}
+
 TEST(Schedule, TimesAscendAndDependOnTheSeed) {
     const Arrivals arrivals = parse_arrivals("poisson:rate=100");
     const auto one = all_of({arrivals, {.requests = 100}, 1, {}});
