@@ -31,8 +31,8 @@ constexpr auto kEndingTheWatch =
 constexpr auto kShortestInterval = std::chrono::seconds(1);
 
 struct WatchCommand {
-    PlanOptions plan;
-    std::string every = "60s";
+    PlanOptions plan{.further = {"every"}};
+    std::string every;  // empty means not given, as for the duration
     std::string duration;
 };
 
@@ -50,6 +50,20 @@ PlanTexts with_small_probes(PlanTexts texts) {
     return texts;
 }
 
+/// Makes the help tell the defaults of with_small_probes().
+void set_defaults_of_help(CLI::App& command) {
+    const auto replace = [&command](const char* name, std::string_view old, std::string_view now) {
+        CLI::Option* const option = command.get_option(name);
+        std::string text = option->get_description();
+        if (const auto at = text.find(old); at != std::string::npos) text.replace(at, old.size(), now);
+        option->description(text);
+    };
+    command.get_option("--timeout")->default_str("60s");
+    replace("--request-rate", "; inf starts all requests at once", " [0.1]");
+    replace("--isl", "[512]", "[128]");
+    replace("--osl", "[128]", "[32]");
+}
+
 Duration duration_of(const std::string& option, const std::string& text) {
     const Duration duration = naming(option, [&] { return parse_duration(text); });
     if (duration < kShortestInterval)
@@ -57,11 +71,22 @@ Duration duration_of(const std::string& option, const std::string& text) {
     return duration;
 }
 
+/// Takes an option of the watch itself out of those of the configuration file, unless `given` replaces it.
+std::string taken(PlanTexts& texts, const char* name, const std::string& given) {
+    const auto held = texts.extract(name);
+    if (!given.empty() || held.empty() || held.mapped().empty()) return given;
+    return held.mapped().front();
+}
+
 experiments::WatchPlan watch_plan(const WatchCommand& command) {
-    const PlanTexts texts = with_small_probes(texts_of(command.plan));
-    experiments::WatchPlan plan{.asked = experiments::with_server(plan_of(texts), texts.contains("url")),
-                                .every = duration_of("--every", command.every)};
-    if (!command.duration.empty()) plan.duration = duration_of("--duration", command.duration);
+    PlanTexts texts = with_small_probes(texts_of(command.plan));
+    const std::string every = taken(texts, "every", command.every);
+    const std::string duration = taken(texts, "duration", command.duration);
+    experiments::WatchPlan plan{.asked = experiments::with_server(plan_of(texts), texts.contains("url"))};
+    if (!every.empty()) plan.every = duration_of("--every", every);
+    if (!duration.empty()) plan.duration = duration_of("--duration", duration);
+    if (plan.asked.classes.front().request_rate == kInfinity)
+        throw UsageError("--request-rate inf: a watch needs a number of requests per second");
     if (plan.asked.virtual_time && !plan.duration)
         throw UsageError("--virtual needs --duration: a computed watch would never end");
     return plan;
@@ -109,7 +134,9 @@ void watch(experiments::WatchPlan plan, const experiments::Access& access) {
 void watch_or_print(const WatchCommand& command) {
     const experiments::WatchPlan plan = watch_plan(command);
     if (command.plan.print_config) {
-        print("{}\n", config_text(plan.asked));
+        PlanTexts own{{"every", {text_of(plan.every)}}};
+        if (plan.duration) own["duration"] = {text_of(*plan.duration)};
+        print("{}\n", config_text(plan.asked, own));
         return;
     }
     const experiments::Access access = access_of(plan.asked);
@@ -125,7 +152,7 @@ void add_watch(CLI::App& app) {
     sub->option_defaults()->group("Watch");
     sub->add_option("--every", command->every, "Length of an interval")
         ->type_name("DURATION")
-        ->capture_default_str();
+        ->default_str("60s");
     sub->add_option("--duration", command->duration,
                     "Time after which the watch ends (30m, 336h) [when it is interrupted]")
         ->type_name("DURATION");
@@ -138,6 +165,7 @@ void add_watch(CLI::App& app) {
                              "keep_answers", "class",           "class_name",    "recipe",
                              "replies",      "cancel",          "power",         "server_profile",
                              "probe",        "metadata",        "gpu",           "model_card"}));
+    set_defaults_of_help(*sub);
     sub->footer(
         "Without other options, 0.1 requests per second with 128 input and 32 output tokens are sent, and a "
         "request fails after 60 s without its whole answer (--timeout). "

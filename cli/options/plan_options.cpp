@@ -211,8 +211,8 @@ std::set<std::string_view> and_those_of_shards(std::set<std::string_view> names)
 PlanTexts texts_of(const PlanOptions& options) {
     PlanTexts texts;
     if (!options.config.empty())
-        texts =
-            reports::parse_plan_json(reports::read_option_file(options.config, "--config"), options.config);
+        texts = reports::parse_plan_json(reports::read_option_file(options.config, "--config"),
+                                         options.config, options.further);
     if (!options.recipe.empty()) {
         const Recipe& recipe = recipe_named(options.recipe);
         const bool has_file = texts.contains("dataset_path") || options.given.contains("dataset_path") ||

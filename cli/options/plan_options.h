@@ -11,10 +11,11 @@
 namespace paretoken::cli {
 
 struct PlanOptions {
-    PlanTexts given;     ///< values from the command line, by the names of their fields
-    std::string recipe;  ///< name given to --recipe; empty means none
-    std::string config;  ///< path given to --config; empty means none
+    PlanTexts given = {};     ///< values from the command line, by the names of their fields
+    std::string recipe = {};  ///< name given to --recipe; empty means none
+    std::string config = {};  ///< path given to --config; empty means none
     bool print_config = false;
+    std::set<std::string_view> further = {};  ///< options that the file may have and that are no fields
 };
 
 /// The number of values that a command takes for the concurrency and for the request rate.
@@ -37,7 +38,8 @@ std::set<std::string_view> and_those_of_shards(std::set<std::string_view> names)
 PlanTexts texts_of(const PlanOptions& options);
 
 /// Returns the text of a configuration file for the plan `asked`, with secrets hidden. `levels` are further
-/// values, which a plan cannot hold: the levels of a sweep ("1..64"), by the name of their field.
+/// values, which a plan cannot hold: the levels of a sweep ("1..64") by the name of their field, and those of
+/// PlanOptions::further.
 std::string config_text(const LoadPlan& asked, const PlanTexts& levels = {});
 
 }  // namespace paretoken::cli

@@ -59,10 +59,13 @@ std::string plan_json(const PlanTexts& texts) {
         if (given != texts.end() && !given->second.empty())
             object[std::string(field.name)] = value_of(field, given->second);
     }
+    for (const auto& [name, given] : texts)
+        if (plan_field_named(name) == nullptr && !given.empty()) object[name] = given.front();
     return object.dump(2);
 }
 
-PlanTexts parse_plan_json(std::string_view text, const std::string& where) {
+PlanTexts parse_plan_json(std::string_view text, const std::string& where,
+                          const std::set<std::string_view>& further) {
     if (nests_deeper_than(kDeepestJson, text))
         throw UsageError(
             fmt::format("{}: nested deeper than {} levels; expected a file as --print-config writes it",
@@ -88,6 +91,10 @@ PlanTexts parse_plan_json(std::string_view text, const std::string& where) {
                     fmt::format("{}: its schema is {}, and this version of paretoken reads \"{}\"; "
                                 "--print-config writes such a file",
                                 where, value.dump(), kPlanSchema));
+            continue;
+        }
+        if (further.contains(key)) {
+            if (!value.is_null()) texts[key] = texts_of(value, where, key);
             continue;
         }
         const PlanField* field = plan_field_called(key);

@@ -170,6 +170,14 @@ class Watch(Case):
             config = json.loads(self.succeeds(paretoken("watch", *arguments, "--print-config")).stdout)
             self.assertEqual(config["timeout"], timeout)
 
+    def test_its_own_options_are_part_of_a_configuration_file(self):
+        path = self.directory / "watch.json"
+        common = ("watch", f"sim:{FAST}", "--virtual")
+        path.write_text(self.succeeds(paretoken(*common, "--every", "10s", "--duration", "60s", "--print-config")).stdout)
+        self.assertEqual(self.succeeds(paretoken("watch", "--config", path, "--print-config")).stdout, path.read_text())
+        self.succeeds(paretoken("watch", "--config", path, "--every", "20s", "--out", self.directory / "watch"))
+        self.assertEqual([line["end_s"] for line in self.lines()], [20, 40, 60])
+
     def test_intervals_of_a_server_that_hangs_begin_on_time_and_its_alerts_fire(self):
         with HostileServer("stall", good_first=20) as server:
             done = paretoken("watch", server.address, *PROBES, "--duration", "4s", "--timeout", "3s", "--out",
@@ -203,6 +211,7 @@ class Watch(Case):
                                  (("--duration", "soon"), ("soon",)),
                                  (("--listen", "9464", "--duration", "1s"), ("--listen", "host:port")),
                                  (("--virtual",), ("--duration",)),
+                                 (("--request-rate", "inf"), ("--request-rate inf", "a number of requests per second")),
                                  (("--concurrency", "4"), ("--concurrency",))):
             self.fails_clearly(paretoken(*common, *arguments), 2, *words)
         (self.directory / "no").mkdir()

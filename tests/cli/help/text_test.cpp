@@ -48,6 +48,14 @@ TEST_F(Help, IsShortUnlessAllOptionsAreWanted) {
     EXPECT_LT(std::count(brief.begin(), brief.end(), '\n'), 110);
 }
 
+TEST_F(Help, OfAWatchHasItsOwnDefaults) {
+    const std::string text = of("watch", false, 200);
+    for (const char* const expected : {"Give up on a request after this time [60s]",
+                                       "the dataset has them [0.1]", "=.3 [128]", "for --isl [32]"})
+        EXPECT_THAT(text, HasSubstr(expected));
+    EXPECT_THAT(of("run", true, 200), HasSubstr("inf starts all requests at once"));
+}
+
 TEST_F(Help, ShowsTheExamplesOfEachCommandThatHasAPage) {
     for (const HelpPage& page : help_pages()) {
         EXPECT_EQ(page.examples.size() % 2, 0u) << page.command;

@@ -167,6 +167,13 @@ TEST_F(ConfigFile, of_a_sweep_keeps_its_ladder) {
               Texts{"1..8"});
 }
 
+TEST_F(ConfigFile, of_a_command_keeps_the_options_of_the_command_itself) {
+    PlanOptions options = parsed({"--config", written(config_text(LoadPlan{}, {{"every", {"10s"}}}))});
+    EXPECT_THROW(texts_of(options), UsageError);
+    options.further = {"every"};
+    EXPECT_EQ(texts_of(options).at("every"), Texts{"10s"});
+}
+
 TEST_F(ConfigFile, that_is_none_is_refused_by_name) {
     EXPECT_THROW(asked({"--config", path_ + ".gone"}), UsageError);
     EXPECT_THROW(asked({"--config", written(R"({"temprature": 1})")}), UsageError);

@@ -37,6 +37,13 @@ TEST(PlanFile, values_have_their_own_json_types) {
                                     "ignore_eos": false, "duration": "30s", "goodput": ["ttft:500"]})"));
 }
 
+TEST(PlanFile, options_of_the_command_itself_stand_beside_those_of_a_plan) {
+    const PlanTexts own{{"every", {"10s"}}, {"osl", {"8"}}};
+    EXPECT_EQ(parse_plan_json(plan_json(own), "f", {"every"}), own);
+    EXPECT_EQ(parse_plan_json(R"({"every": null})", "f", {"every"}), PlanTexts());
+    EXPECT_THROW((void)parse_plan_json(plan_json(own), "f"), UsageError);
+}
+
 TEST(PlanFile, one_written_by_hand_needs_no_schema) {
     EXPECT_EQ(parse_plan_json(R"({"concurrency": 4, "model": null, "goodput": "ttft:500 tpot:15"})", "f"),
               (PlanTexts{{"concurrency", {"4"}}, {"goodput", {"ttft:500 tpot:15"}}}));
