@@ -269,13 +269,16 @@ std::optional<experiments::SloSearchPlan> search_of(const SweepOptions& options,
     return search;
 }
 
+bool has_run(const reports::SweepPoint& point) {
+    return point.state == reports::PointState::done;
+}
+
 void show_table(const reports::SweepFile& file, const std::filesystem::path& directory,
                 const Presentation& shown) {
     if (!shown.quiet || shown.json) print_sweep(file, directory, shown);
     if (shown.quiet || shown.json) return;
-    const bool has_runs = std::ranges::any_of(
-        file.points, [](const auto& point) { return point.state == reports::PointState::done; });
-    if (has_runs) print("  {:12}{}\n", "report", shell_line({"paretoken", "report", directory.string()}));
+    if (std::ranges::any_of(file.points, has_run))
+        print("  {:12}{}\n", "report", shell_line({"paretoken", "report", directory.string()}));
     if (file.search && !file.search->narrow.empty()) print("  {:12}{}\n", "continue", file.search->narrow);
     std::fflush(stdout);
 }
@@ -417,7 +420,8 @@ void sweep(SweepPlan plan, std::optional<experiments::SloSearchPlan> search, std
         if (std::ranges::any_of(file.points, has_begun)) show_table(file, directory, shown);
         throw;
     }
-    write_exports(exports, reports::find_run_directories(directory));
+    if (std::ranges::any_of(file.points, has_run))
+        write_exports(exports, reports::find_run_directories(directory));
     if (!search) return conclude(plan, file, directory, shown);
     show_table(file, directory, shown);
     if (search->ladder && plan.asked.require.empty() && file.search->within) return;

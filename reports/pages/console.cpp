@@ -593,14 +593,33 @@ std::string sweep_table(std::span<const SweepPoint> points, const ConsoleStyle& 
     return text + notes;
 }
 
+namespace {
+
+/// Returns the heading of a cell. One without options, beside others with some, has the values of these that
+/// the sweep began with.
+std::string heading_of(const std::map<std::string, std::string>& cell, const SweepFile& file) {
+    if (!cell.empty()) return cell_text(cell);
+    std::map<std::string, std::string> first;
+    bool is_alone = true;
+    for (const SweepPoint& point : file.points)
+        for (const auto& [name, value] : point.cell) {
+            is_alone = false;
+            if (const auto own = file.options.find(name); own != file.options.end()) first.insert(*own);
+        }
+    if (is_alone) return "";
+    return first.empty() ? "as first measured" : cell_text(first);
+}
+
+}  // namespace
+
 std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style, const CostOfPoint& cost) {
     std::string text;
     for (std::size_t begin = 0; begin < file.points.size();) {
         const auto& cell = file.points[begin].cell;
         std::size_t end = begin;
         while (end < file.points.size() && file.points[end].cell == cell) ++end;
-        if (!cell.empty())
-            text += styled(printable(cell_text(cell), kWidth), TextStyle::strong, style) + "\n";
+        if (const std::string heading = heading_of(cell, file); !heading.empty())
+            text += styled(printable(heading, kWidth), TextStyle::strong, style) + "\n";
         const auto points = std::span(file.points).subspan(begin, end - begin);
         text += sweep_table(points, style, cost) + best_goodput(points);
         begin = end;

@@ -131,6 +131,13 @@ class Lifecycle(Case):
             self.assertEqual(process.wait(timeout=60), 3)
         self.assertFalse(is_alive(int(pids.read_text())))
 
+    def test_a_sweep_without_any_point_says_why_and_that_it_can_be_continued(self):
+        out = self.directory / "sweep"
+        done = paretoken("sweep", "--server-cmd", "false {port}", "--concurrency", "1,2", "--duration", "1s", "--out", out)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("2 of 2 points could not be measured", done.stderr)
+        self.assertIn("this command tries them again", done.stderr)
+
     def test_cells_whose_server_fails_are_named_and_the_others_are_measured(self):
         out, script = self.directory / "sweep", self.directory / "server"
         script.write_text(f"#!/bin/sh\ncase $1 in\nexits) echo no memory left; exit 5 ;;\nsilent) exec sleep 1000 ;;\n"

@@ -278,6 +278,20 @@ TEST(SweepTable, ShowsThePercentilesWithLimitsBesideTheirLimits) {
     EXPECT_LT(text.find("shown"), text.find("legend"));
 }
 
+TEST(SweepSummary, heads_every_table_if_one_has_a_heading) {
+    SweepFile sweep;
+    sweep.options = {{"osl", "20"}, {"isl", "100"}};
+    sweep.points = {sweep_point_of(sample::run(8), {.directory = "a", .load = 8, .cell = {{"osl", "40"}}}),
+                    sweep_point_of(sample::run(8), {.directory = "b", .load = 8})};
+    const std::string text = sweep_summary(sweep);
+    EXPECT_LT(text.find("osl 40\n"), text.find("osl 20\n"));
+    EXPECT_NE(text.find("osl 20\n"), std::string::npos);
+    sweep.options.clear();
+    EXPECT_THAT(sweep_summary(sweep), HasSubstr("as first measured\n"));
+    sweep.points.erase(sweep.points.begin());
+    EXPECT_THAT(sweep_summary(sweep), Not(HasSubstr("as first measured")));
+}
+
 TEST(SweepSummary, says_why_requests_of_a_point_failed) {
     RunResult run = sample::run(8);
     run.counts.failed = 35;
