@@ -16,18 +16,20 @@
 #include "reports/document/table.h"
 #include "reports/files/file_io.h"
 #include "reports/files/interop/definitions.h"
+#include "reports/files/json/gate_file.h"
 #include "reports/files/json/run_json.h"
 #include "reports/files/json/sweep_json.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/run_directory.h"
 #include "reports/pages/console.h"
+#include "reports/pages/gate.h"
 
 namespace paretoken::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Prints a page that a gate or an experiment left in its directory.
+/// Prints a page that an experiment left in its directory.
 void print_page(const fs::path& path) {
     const std::string text = reports::read_file(path);
     for (std::size_t begin = 0; begin < text.size();) {
@@ -53,8 +55,11 @@ void show(const fs::path& directory, bool json) {
         return json ? print("{}\n", reports::run_json(result))
                     : print("{}", reports::run_summary(result, style));
     }
-    for (const char* const page : {"gate.md", "cache.md"})
-        if (fs::exists(directory / page) && !json) return print_page(directory / page);
+    if (const fs::path gate = directory / reports::kGateFileName; fs::exists(gate) && !json) {
+        const auto report = reports::parse_gate_json(reports::read_file(gate), gate.string());
+        return print("{}", reports::gate_console(report, false));
+    }
+    if (const fs::path page = directory / "cache.md"; fs::exists(page) && !json) return print_page(page);
     throw UsageError(
         fmt::format("{}: it is not the directory of a run, a sweep, a gate or an experiment on prefix "
                     "caching",

@@ -72,6 +72,9 @@ class Gate(Case):
         report = (self.directory / "report.html").read_text()
         self.assertRegex(report, r"<title>FAIL: ")
         self.assertLess(report.index(">Verdict</h2>"), report.index("Can it be trusted</h2>"))
+        shown = self.succeeds(paretoken("show", self.out)).stdout
+        self.assertTrue(shown.startswith("FAIL: "), shown)
+        self.assertNotRegex(shown, r"<details|&lt;|^#|\\_")
         # Several gates are a list of their verdicts.
         equal = self.directory / "equal"
         paretoken("gate", "--baseline-url", SERVER, "--candidate-url", SERVER, *LOAD, "--seed", 9, "--out", equal)
