@@ -56,11 +56,13 @@ LoadPlan reachable(LoadPlan asked) {
 LoadPlan replayed(LoadPlan asked) {
     const auto length = experiments::recorded_length(asked);
     if (!length) return asked;
-    print(stderr,
-          "note: the requests are sent at the times of the trace, which is {} long; --concurrency or "
-          "--request-rate gives another load\n",
-          *length < std::chrono::minutes(1) ? fmt::format("{:.3g} s", seconds(*length))
-                                            : clock_text(seconds(*length)));
+    const std::string long_text = *length < std::chrono::minutes(1)
+                                      ? fmt::format("{:.3g} s", seconds(*length))
+                                      : clock_text(seconds(*length));
+    const std::string how =
+        *length > Duration{} ? fmt::format("are sent at the times of the trace, which is {} long", long_text)
+                             : "or jobs of the trace begin at once, because their times are the same";
+    print(stderr, "note: the requests {}; --concurrency or --request-rate gives another load\n", how);
     asked.classes.front().arrivals = Spec{"trace", {}};
     return asked;
 }

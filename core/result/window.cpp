@@ -632,7 +632,12 @@ class WindowSearch {
         if (first) return *first;
         if (const auto failed = mostly_failed(scheduled_in(records_, run_))) return whole_run(run_, *failed);
         if (growth) return overloaded(run_, *growth);
-        if (dispatched_ <= run_.begin) return whole_run(run_, "all requests were sent at once");
+        if (dispatched_ <= run_.begin) {
+            bool is_of_openings = true;
+            for (const auto& record : records_) is_of_openings = is_of_openings && is_opening(record);
+            return whole_run(run_, is_of_openings ? "all requests were sent at once"
+                                                  : "all conversations or jobs began at once");
+        }
         return whole_run(run_,
                          "the planned rate of arrivals changes, and no part in which it is constant has a "
                          "quarter of the requests");

@@ -74,6 +74,22 @@ std::string_view begun_by_arrivals(const RunResult& result) {
     return result.turns.empty() ? kRequestsBegin : "conv";
 }
 
+/// Returns how many jobs, conversations or single requests the arrivals began.
+std::uint64_t count_of_arrivals(const RunResult& result) {
+    if (result.jobs) return result.jobs->ok + result.jobs->failed + result.jobs->unfinished;
+    return result.turns.empty() ? result.counts.requests : result.turns.front().counts.requests;
+}
+
+/// Returns the rate of a trace. A trace whose times are all the same has none, and its number of rows is in
+/// the place of one.
+std::string trace_text(const RunResult& result) {
+    std::string_view unit = begun_by_arrivals(result);
+    const std::uint64_t count = count_of_arrivals(result);
+    if (count == 1) return fmt::format("1 {}", unit == "jobs" ? "job" : unit);
+    if (*result.request_rate == static_cast<double>(count)) return "all at once";
+    return fmt::format("{} {}/s", significant(*result.request_rate), unit);
+}
+
 /// The rate as it was given, or with three digits if it has more than five characters.
 std::string rate_text(double rate) {
     constexpr std::size_t kMostCharacters = 5;
@@ -123,7 +139,7 @@ std::string load_label_of(const RunResult& result) {
     if (load_is_unknown(result.provenance, result.plan)) return "load unknown";
     const auto arrivals = result.plan.find("arrivals");
     if (result.request_rate && arrivals != result.plan.end() && arrivals->second.starts_with("trace"))
-        return fmt::format("trace, {} {}/s", significant(*result.request_rate), begun_by_arrivals(result));
+        return fmt::format("trace, {}", trace_text(result));
     return label_of(result.concurrency, result.request_rate, closed_loops_of(result),
                     begun_by_arrivals(result));
 }

@@ -393,6 +393,10 @@ TEST(SteadyWindow, is_not_found_if_all_requests_were_sent_at_once) {
     SummaryOptions at_once;  // without a cap
     at_once.constant_rate = {{kStart, TimePoint::max()}};
     EXPECT_THAT(steady_window_of(records, at_once).how, HasSubstr("all requests were sent at once"));
+    at_once.last_dispatch = kStart;
+    for (RequestRecord& record : records) record.turn = Turn{.conversation = 0, .number = 1};
+    EXPECT_THAT(steady_window_of(records, at_once).how, HasSubstr("all conversations or jobs began at once"))
+        << "their later turns did not";
 }
 
 TEST(SteadyWindow, is_never_found_while_the_planned_rate_changes) {

@@ -49,6 +49,11 @@ TEST(LoadLabel, TellsTheClosedLoopsOfALoadWithBothKinds) {
     EXPECT_EQ(load_label_of(result), "c=4 + 2 jobs/s");
     result.plan["arrivals"] = "trace";
     EXPECT_EQ(load_label_of(result), "trace, 2.00 jobs/s");
+    result.jobs->ok = result.jobs->failed = 1;
+    EXPECT_EQ(load_label_of(result), "trace, all at once") << "their times are all the same";
+    result.jobs->failed = 0;
+    EXPECT_EQ(load_label_of(result), "trace, 1 job") << "it has no rate";
+    result.jobs->ok = 3;
     result.plan["arrivals"] = "users:n=20,rate=2";
     EXPECT_EQ(load_label_of(result), "c=4 + 2 req/s");
     result.request_rate.reset();
