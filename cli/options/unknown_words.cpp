@@ -90,7 +90,8 @@ void refuse_unknown_words(const CLI::App& app, const std::vector<std::string>& a
         const std::string name = name_of(word);
         const CLI::Option* option = command->get_option_no_throw(name);
         if (option == nullptr) {
-            unknown.emplace_back(name, meant_by(name, options_of(*command)));
+            const bool has_place = name == "--out" && command->get_option_no_throw("out") != nullptr;
+            unknown.emplace_back(name, has_place ? path + " FILE OUT" : meant_by(name, options_of(*command)));
             const bool has_value = i + 1 < arguments.size() && !looks_like_option(arguments[i + 1]);
             if (has_value && word == name) ++i;
             continue;

@@ -22,6 +22,9 @@ std::string complaint(const std::vector<std::string>& arguments) {
     run->add_option("--concurrency", model);
     run->add_option("--profile", model);
     run->add_flag("--flag,!--no-flag", flag);
+    CLI::App* convert = app.add_subcommand("dataset", "")->add_subcommand("convert", "");
+    convert->add_option("file", url);
+    convert->add_option("out", model);
     app.add_subcommand("serve", "")->add_option("--profile", model);
     try {
         refuse_unknown_words(app, arguments);
@@ -58,6 +61,10 @@ TEST(UnknownWords, an_unknown_word_is_named_with_what_was_meant) {
               "paretoken run has no option --modle; did you mean --model?; see paretoken run --help");
     EXPECT_EQ(complaint({"run", "--users", "8"}),
               "paretoken run has no option --users; did you mean --concurrency?; see paretoken run --help");
+    EXPECT_EQ(
+        complaint({"dataset", "convert", "a", "--out", "b"}),
+        "paretoken dataset convert has no option --out; did you mean paretoken dataset convert FILE OUT?; "
+        "see paretoken dataset convert --help");
     EXPECT_EQ(complaint({"run", "--qps", "8"}), "paretoken run has no option --qps; see paretoken run --help")
         << "the command has no rate";
     EXPECT_EQ(
