@@ -1,6 +1,7 @@
 #include "reports/pages/markdown.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -209,6 +210,22 @@ std::string markdown_escaped(std::string_view text) {
     return out;
 }
 
+namespace {
+
+/// Returns the low and the high cost of the price cards, as factors of the costs; empty if they state none.
+std::string band_text(const ReportModel& model) {
+    std::set<std::string> bands;
+    for (const Configuration& configuration : model.configurations)
+        for (const ReportPoint& point : configuration.points)
+            if (point.cost && point.cost->price_band && point.cost->usd_per_m_output > 0)
+                bands.insert(fmt::format("{:.3g} to {:.3g}",
+                                         point.cost->price_band->low / point.cost->usd_per_m_output,
+                                         point.cost->price_band->high / point.cost->usd_per_m_output));
+    return bands.empty() ? "" : fmt::format("; price band: {} times the costs", fmt::join(bands, ", "));
+}
+
+}  // namespace
+
 std::string markdown_report(const ReportModel& model) {
     std::string text = fmt::format("# {}\n\n", markdown_escaped(model.title)) +
                        sections_text(SectionPlace::top, model) +
@@ -221,10 +238,11 @@ std::string markdown_report(const ReportModel& model) {
     text += list_of(model.front.separate);
     text += list_of(model.notes);
     if (model.price)
-        text += fmt::format("Prices: {} of {}, {} ({}){}.\n", markdown_escaped(model.price->card),
-                            markdown_escaped(model.price->as_of), markdown_escaped(model.price->basis),
-                            markdown_escaped(model.price->source),
-                            model.price->power.empty() ? "" : "; power: " + model.price->power);
+        text +=
+            fmt::format("Prices: {} of {}, {} ({}){}{}.\n", markdown_escaped(model.price->card),
+                        markdown_escaped(model.price->as_of), markdown_escaped(model.price->basis),
+                        markdown_escaped(model.price->source),
+                        model.price->power.empty() ? "" : "; power: " + model.price->power, band_text(model));
     return text + fmt::format("\nparetoken {}, {}\n", markdown_escaped(model.version),
                               markdown_escaped(model.generated_at));
 }

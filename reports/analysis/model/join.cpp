@@ -88,7 +88,7 @@ std::vector<std::string> notes_on_options(const std::vector<Configuration>& conf
             notes.push_back(fmt::format(
                 "the model card {} was applied to every real run, though they asked for {} models ({})",
                 choice.card.name, real_models.size(), fmt::join(real_models, ", ")));
-        if (real_models.empty() && !configurations.empty())
+        if (real_models.empty() && !configurations.empty() && options.what_ifs.empty())
             notes.push_back(
                 fmt::format("the model card {} was not used: simulated runs are compared with their profile",
                             choice.card.name));
@@ -176,6 +176,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     model.courses = courses_of(model.configurations);
     model.cost = cost_sheet_of(model, prices, options);
     model.notes = notes_on_options(model.configurations, options);
+    for (std::string& note : notes_on_unused_cards(prices, options)) model.notes.push_back(std::move(note));
     // A result that the user named is shown, whether or not a run used its devices.
     for (const MicroResults& micro : options.micro)
         if (options.micro_note.empty() || used.contains(&micro)) model.devices.push_back(picture_of(micro));

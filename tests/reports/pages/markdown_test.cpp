@@ -21,8 +21,9 @@ TEST(MarkdownReport, SaysTheAnswerThenTheTableThenDrawsCharts) {
     ASSERT_NE(chart, std::string::npos);
     EXPECT_LT(answer, table);
     EXPECT_LT(table, chart);
-    for (const char* expected : {"xychart-beta", "x-axis \"load\" [\"c=1\", \"c=2\"", "TTFT p50, ms",
-                                 "$/M output", "--concurrency 8", "2026-11-01"})
+    for (const char* expected :
+         {"xychart-beta", "x-axis \"load\" [\"c=1\", \"c=2\"", "TTFT p50, ms", "$/M output",
+          "--concurrency 8", "2026-11-01", "; price band: ", "0.8 to 1.25 times the costs"})
         EXPECT_THAT(text, HasSubstr(expected));
 }
 

@@ -28,6 +28,15 @@ AppliedPrice at_rate(AppliedPrice price, cards::HourlyRate rate) {
     return price;
 }
 
+/// Returns whether a card has a price of the same hardware, be it on another basis.
+bool has_price_of(const cards::PriceCard& card, const AppliedPrice& price) {
+    try {
+        return cards::hourly_rate(card, price.hardware, price.basis).has_value();
+    } catch (const UsageError&) {
+        return true;
+    }
+}
+
 }  // namespace
 
 std::optional<AppliedPrice> applied_price(const Served& served, const JoinOptions& options) {
@@ -45,6 +54,26 @@ AppliedPrice price_during(const AppliedPrice& price, const RunResult& result) {
     const auto measured = measured_power_of(result);
     if (!measured) return price;
     return at_rate(price, cards::hourly_rate(*price.card, price.hardware, price.basis, measured).value());
+}
+
+std::vector<std::string> notes_on_unused_cards(const std::vector<std::optional<AppliedPrice>>& prices,
+                                               const JoinOptions& options) {
+    std::vector<std::string> notes;
+    for (const cards::PriceCard& card : options.prices) {
+        const cards::PriceCard* earlier = nullptr;
+        bool is_used = !options.what_ifs.empty();  // perhaps for the hardware of one of these
+        for (const auto& price : prices) {
+            if (!price) continue;
+            is_used = is_used || price->card == &card;
+            if (price->card < &card && has_price_of(card, *price)) earlier = price->card;
+        }
+        if (!is_used && earlier != nullptr)
+            notes.push_back(
+                fmt::format("the price card {} has no effect on the cost of the runs, because {} "
+                            "before it has prices of the same hardware",
+                            card.name, earlier->name));
+    }
+    return notes;
 }
 
 std::string why_no_price(const Served& served, const JoinOptions& options) {

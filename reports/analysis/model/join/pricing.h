@@ -29,6 +29,11 @@ std::optional<AppliedPrice> applied_price(const Served& served, const JoinOption
 /// The price during a run, with the power that was measured meanwhile.
 AppliedPrice price_during(const AppliedPrice& price, const RunResult& result);
 
+/// Returns a note on each price card that prices no run, because one before it has prices of the same
+/// hardware.
+std::vector<std::string> notes_on_unused_cards(const std::vector<std::optional<AppliedPrice>>& prices,
+                                               const JoinOptions& options);
+
 std::string why_no_price(const Served& served, const JoinOptions& options);
 
 std::optional<PointCost> cost_of(const RunResult& result, const AppliedPrice& price);

@@ -585,6 +585,23 @@ TEST(Join, HoldsSimulatedRunsAgainstTheirProfileAlone) {
     EXPECT_EQ(c.title, "llama3-8b on sim:llama3-8b-h100-bf16");
     EXPECT_NEAR(point_at(c, 64).cost->usd_per_m_output, 2.95 / 3600 * 1e6 / 4000, 1e-9);
     EXPECT_THAT(model.notes, Contains(HasSubstr("was not used")));
+    options.what_ifs = {parse_what_if("gpu=l40s")};
+    EXPECT_THAT(build_report({simulated(1, 100, 100)}, options).notes,
+                Not(Contains(HasSubstr("was not used"))))
+        << "the estimates use it";
+}
+
+TEST(Join, TellsOfAPriceCardBehindAnotherOneOfTheSameHardware) {
+    JoinOptions options = cpu_options();
+    EXPECT_THAT(build_report({run(2, 45, 90)}, options).notes, Not(Contains(HasSubstr("price card"))));
+    options.prices.push_back(cards::price_card("4"));
+    EXPECT_THAT(
+        build_report({run(2, 45, 90)}, options).notes,
+        Contains("the price card --price 4 has no effect on the cost of the runs, because 2026-11-cpu "
+                 "before it has prices of the same hardware"));
+    std::ranges::rotate(options.prices, options.prices.end() - 1);
+    EXPECT_THAT(build_report({run(2, 45, 90)}, options).notes,
+                Contains(HasSubstr("2026-11-cpu has no effect on the cost of the runs")));
 }
 
 TEST(Join, PricesASimulatedRunOfNoKnownGpuAsTheGpuThatIsNamed) {
