@@ -227,7 +227,8 @@ class Watch {
         redact(result, target_.secrets());
         const auto& scrapes = recorded.observed.server.scrapes;
         const double read_s = scrapes.empty() ? 0 : seconds(scrapes.back().at - scrapes.front().at);
-        spread_over_interval(result, interval.length_s, read_s);
+        const double passed_s = std::min(now_s() - interval.begin_s, interval.length_s);  // if interrupted
+        spread_over_interval(result, passed_s > 0 ? passed_s : interval.length_s, read_s);
         warn_of_answers(result, interval.number, watcher);
         tell(result, interval.kept.records(), interval);
         return state_;
