@@ -41,7 +41,6 @@ class CommandLine(Case):
                                  (("run", "--profile", "llama3-8b-h100-bf16"), ["paretoken run sim:llama3-8b-h100-bf16"]),
                                  (("run", "--profile=llama3-70b/h200x2/fp8"), ["paretoken run sim:llama3-70b/h200x2/fp8"]),
                                  (("sweep", "sim:", "--find-max"), ["did you mean --search slo"]),
-                                 (("sweep", "sim:", "--price", 2), ["paretoken report DIR --price 2.50"]),
                                  (("compare", "a", "b", "--out", "x.html"), ["paretoken report"]),
                                  (("report", "a", "--price-per-hour", 2), ["--price 2.50"]),
                                  (("cost", "per-million", "runs/a", "--usd-per-h", 2), ["paretoken report runs/a --price 2.50"]),
@@ -54,6 +53,9 @@ class CommandLine(Case):
         server = ("run", "sim:llama3-8b-h100-bf16", "--virtual", "--num-prompts", 20, "--concurrency", 4)
         done = self.measures(paretoken(*server, "--price", "2.50", "--out", self.out))
         self.assertIn("$2.50/h, --price 2.50)", done.stdout)
+        sweep = self.measures(paretoken("sweep", *server[1:4], 20, "--concurrency", "1,4", "--price", 2, "--out", self.directory / "s"))
+        self.assertIn("at $2.00/h, --price 2", sweep.stdout)
+        self.assertIn(" $/M ", sweep.stdout)
         report = paretoken("report", self.out, "--price", "2.50", "--no-micro", "--out", self.directory / "page.html")
         self.assertEqual(report.returncode, 0, report.stderr)
         self.assertIn("$2.50", (self.directory / "page.html").read_text())
