@@ -20,6 +20,8 @@ struct MixtureOfExperts {
     std::uint64_t expert_ffn = 0;    ///< width of one expert
     std::uint64_t shared_ffn = 0;    ///< total width of the shared experts
     std::uint64_t expert_bytes = 0;  ///< bytes of one expert in one layer (mean over layers)
+    double scale_bytes = 0;          ///< part of the card's: the scales of all experts
+    std::uint64_t scale_block = 0;   ///< as of the card, in the matrices of an expert
 
     bool operator==(const MixtureOfExperts&) const = default;
 };
@@ -50,7 +52,8 @@ struct ModelCard {
     bool gated_ffn = true;  ///< whether there are three matrices (gate, up and down) or two (up and down)
     bool tied_embeddings = false;
     std::optional<std::uint64_t> sliding_window;  ///< tokens that layers with a window or chunks see
-    std::uint64_t windowed_layers = 0;            ///< number of layers with a window
+    std::uint64_t windowed_layers = 0;            ///< number of layers with a window or chunks
+    bool chunked_attention = false;               ///< whether these layers see chunks, not a window
     std::optional<MixtureOfExperts> moe;
     std::optional<LatentAttention> mla;
     std::optional<std::uint64_t> max_context;
@@ -63,6 +66,8 @@ struct ModelCard {
     std::uint64_t attention_bytes = 0;  ///< part of all weights: the matrices of attention, with their scales
     /// Bytes of scales that the sizes of the formats, and so `resident_weight_bytes`, do not contain.
     double scale_bytes = 0;
+    /// Rows or columns of a feed-forward matrix that share a scale, which ranks cannot divide; 0: none do.
+    std::uint64_t scale_block = 0;
     std::map<std::string, std::uint64_t> bytes_by_dtype;
     std::uint64_t parameters = 0;
     std::uint64_t active_parameters = 0;  ///< used per token: no embedding lookup, only active experts

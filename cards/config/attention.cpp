@@ -55,11 +55,11 @@ std::vector<bool> windowed_by_types(const JsonCursor& types, std::uint64_t layer
             windowed.push_back(false);
             continue;
         }
-        if (name != "full_attention" && name != "sliding_attention" && name != "chunked_attention")
+        if (!lists(" attention full_attention sliding_attention chunked_attention ", name))
             type.complain(
                 "full_attention, sliding_attention or chunked_attention; the KV cache of other layers cannot "
                 "be counted from a config (give a GGUF file of the model instead)");
-        windowed.push_back(name != "full_attention");
+        windowed.push_back(name != "attention" && name != "full_attention");
     }
     if (windowed.size() < layers) types.complain(fmt::format("one type for each of {} layers", layers));
     windowed.resize(layers);
@@ -125,6 +125,7 @@ std::vector<bool> fill_window(ModelCard& card, const JsonCursor& config, const M
                                 type.gated_delta);  // which refuses layers of other kinds
     card.windowed_layers = static_cast<std::uint64_t>(std::ranges::count(windowed, true));
     if (card.windowed_layers > 0) card.sliding_window = std::max(chunk, sliding);
+    card.chunked_attention = card.windowed_layers > 0 && chunk > 0;
     return windowed;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "cards/config/attention.h"
@@ -41,6 +42,24 @@ JsonCursor language_model_in(const JsonCursor& whole) {
     return whole;
 }
 
+/// The longest context, by the rules of engines: a model_max_length counts before the positions of training
+/// (Command R), and YaRN stretches the original positions by its factor. Nothing if the config states none.
+std::optional<std::uint64_t> context_of(const JsonCursor& config) {
+    for (const char* key : {"rope_scaling", "rope_parameters"}) {
+        const auto rope = config.find(key);
+        if (!rope || !rope->is_object()) continue;
+        const auto type = find_any(*rope, {"rope_type", "type"});
+        const auto factor = rope->find("factor");
+        const auto original = rope->find("original_max_position_embeddings");
+        if (type && type->is_string() && type->string() == "yarn" && factor && original)
+            return static_cast<std::uint64_t>(
+                std::llround(factor->positive() * static_cast<double>(extent_of(*original))));
+    }
+    const auto context = find_any(config, {"model_max_length", "max_position_embeddings", "n_positions",
+                                           "max_seq_len", "seq_length", "max_sequence_length"});
+    return context ? std::optional(extent_of(*context)) : std::nullopt;
+}
+
 /// Whether the output projection is the embedding: by the language model's config, else by the whole one,
 /// else by the model's type.
 bool is_tied(const JsonCursor& config, const JsonCursor& whole, const ModelType& type) {
@@ -76,9 +95,7 @@ ModelCard card_of(const JsonCursor& whole, const std::string& where, const Model
     if (card.layers > kMostLayers) find_any(config, kLayers)->complain("at most 4096 layers");
     card.hidden = extent(config, kHidden, "the width of the residual stream");
     card.vocab = extent(config, {"vocab_size", "padded_vocab_size"}, "the size of the vocabulary");
-    const auto context =
-        find_any(config, {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"});
-    if (context) card.max_context = extent_of(*context);
+    card.max_context = context_of(config);
     const LinearLayers linear = fill_attention(card, config, type);
     Experts experts = experts_of(config, type, card.layers);
     card.moe = experts.moe;

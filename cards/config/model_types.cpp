@@ -19,7 +19,8 @@ constexpr std::string_view kGated =
     " aquila baichuan bailing_moe bailing_moe_v2 bitnet chatglm cohere cohere2 deepseek deepseek_v2 "
     "deepseek_v3 diffllama dots1 ernie4_5 ernie4_5_moe exaone exaone4 exaone_moe flex_olmo gemma gemma2 "
     "gemma3 gemma3n glm glm4 glm4_moe glm4_moe_lite glm4v glm4v_moe gpt_oss granite granitemoe "
-    "granitemoeshared Grok1ForCausalLM helium hunyuan hunyuan_v1_dense hunyuan_v1_moe internlm internlm2 "
+    "granitemoehybrid granitemoeshared Grok1ForCausalLM helium hunyuan hunyuan_v1_dense hunyuan_v1_moe "
+    "internlm internlm2 "
     "internlm3 kimi_k2 llama llama4 mimo minicpm minicpm3 minimax_m2 ministral ministral3 mistral mistral3 "
     "mixtral mllama_text_model molmo olmo olmo2 olmo3 olmoe orion phi3 phi4_multimodal phi4mm phimoe qwen "
     "qwen2 qwen2_5_vl "
@@ -134,6 +135,14 @@ bool is_gated(const JsonCursor& config, const ModelType& type) {
     return true;
 }
 
+bool has_attention_alone(const JsonCursor& config) {
+    const auto types = config.find("layer_types");
+    return types && types->is_array() && !types->elements().empty() &&
+           std::ranges::all_of(types->elements(), [](const JsonCursor& layer) {
+               return layer.is_string() && layer.string() == "attention";
+           });
+}
+
 void refuse_other_architectures(const JsonCursor& config, const std::string& where) {
     const std::string type = type_of(config);
     if (flag(config, "is_encoder_decoder", false) || lists(kEncoderDecoders, type))
@@ -153,6 +162,7 @@ void refuse_other_architectures(const JsonCursor& config, const std::string& whe
     constexpr std::string_view kHybrid =
         "a hybrid or state-space model, which cannot be counted from its config; give a GGUF file of it "
         "instead";
+    if (has_attention_alone(config)) return;
     const bool is_understood = lists(kGatedDelta, without_text(type));
     for (const char* key :
          {"mamba_d_state", "mamba_expand", "ssm_state_size", "state_size", "linear_num_value_heads",

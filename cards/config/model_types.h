@@ -30,6 +30,10 @@ ModelType model_type_of(const JsonCursor& config);
 /// Whether feed-forward layers are gated, by the type, else by the activation. Throws UsageError if unknown.
 bool is_gated(const JsonCursor& config, const ModelType& type);
 
+/// Whether layer_types says "attention" for every layer, so that settings of other layers are not used
+/// (Granite 4.0 Micro).
+bool has_attention_alone(const JsonCursor& config);
+
 /// Throws a UsageError for a model without a KV cache that a config describes: encoders, encoder-decoders,
 /// state-space and linear-attention models.
 void refuse_other_architectures(const JsonCursor& config, const std::string& where);

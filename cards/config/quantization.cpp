@@ -35,7 +35,14 @@ Stored grouped(const JsonCursor& bits, const JsonCursor& settings, double defaul
     const auto size = settings.find("group_size");
     const double group = size ? size->number() : default_group;
     const double bytes = kScaleBytes + (zero_points ? static_cast<double>(bits.count()) / 8 : 0);
-    return {int_dtype(bits), group > 0 ? bytes / group : 0};
+    if (!(group > 0)) return {int_dtype(bits)};
+    return {int_dtype(bits), bytes / group, static_cast<std::uint64_t>(group)};
+}
+
+/// The width of the blocks with one scale that a pair of numbers states; 0 without it.
+std::uint64_t block_of(const JsonCursor& settings, const std::string& key) {
+    const auto sizes = settings.find(key);
+    return sizes && sizes->is_array() && !sizes->elements().empty() ? extent_of(sizes->elements().back()) : 0;
 }
 
 /// The format of a group of compressed-tensors. Its strategy decides whether groups of values have scales.
@@ -49,7 +56,8 @@ Stored stored_in_group(const JsonCursor& group) {
     constexpr double kNvidia = 16;
     if (!type || type->string() != "float")
         return grouped(bits, weights, 0, !flag(weights, "symmetric", true));
-    if (bits.count() == 8) return {per_group == kMicroscaled ? "mxfp8" : "fp8", 0};
+    if (bits.count() == 8)
+        return {per_group == kMicroscaled ? "mxfp8" : "fp8", 0, block_of(weights, "block_structure")};
     if (bits.count() != 4) bits.complain(fmt::format("4 or 8 bits {}", kRemedy));
     if (per_group == kMicroscaled) return {"mxfp4", 0};
     if (per_group != 0 && per_group != kNvidia)
@@ -247,7 +255,7 @@ void read_method(Recipe& recipe, const JsonCursor& quantization) {
          {"modules_to_not_convert", "ignore", "exclude_modules", "ignored_layers", "llm_int8_skip_modules"})
         add(alone, {recipe.base}, 0);
     if (method == "fp8" || method == "fbgemm_fp8") {
-        recipe.otherwise = {"fp8"};
+        recipe.otherwise = {"fp8", 0, block_of(quantization, "weight_block_size")};
     } else if (method == "mxfp4") {  // checkpoints in this format quantise experts only
         recipe.otherwise = {"mxfp4"};
         recipe.experts_only = true;
@@ -255,6 +263,7 @@ void read_method(Recipe& recipe, const JsonCursor& quantization) {
         recipe.otherwise = grouped(bits(), quantization, 128, flag(quantization, "zero_point", true));
     } else if (method == "gptq" || method == "auto-round" || method == "hqq") {
         recipe.otherwise = grouped(bits(), quantization, 128, true);
+        if (method != "gptq") recipe.otherwise.block = 0;  // whose kernels are not known
         read_dynamic(recipe, quantization);
         read_extra(recipe, quantization);
         recipe.head = flag(quantization, "lm_head", false);
@@ -357,7 +366,9 @@ Recipe recipe_of(const JsonCursor& config, const JsonCursor& whole, const std::o
         if (whole_model) recipe.base = dtype.name;
         if (whole_model) recipe.was_32_bits = false;
         constexpr double kScales = 2.5 / 128;  // 16 bits of scale and 4 of a zero point for 128 values
-        recipe.otherwise = {std::string(dtype.name), dtype.name == "int4" ? kScales : 0};
+        constexpr std::uint64_t kBlock = 128;
+        recipe.otherwise = {std::string(dtype.name), dtype.name == "int4" ? kScales : 0,
+                            dtype.name == "fp8_blocks" ? kBlock : 0};
         const bool is_of_llamacpp =
             dtype.values_per_block > 1 && dtype.arithmetic == Arithmetic::int8 && dtype.name != "int4";
         if (is_of_llamacpp) {  // as llama-quantize chooses: the output projection has at least 6 bits

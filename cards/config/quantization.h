@@ -25,7 +25,8 @@ struct ModuleNames {
 /// The format in which a matrix is stored.
 struct Stored {
     std::string dtype;
-    double scale_bytes = 0;  ///< bytes of scales per value that the format's own size does not contain
+    double scale_bytes = 0;   ///< bytes of scales per value that the format's own size does not contain
+    std::uint64_t block = 0;  ///< rows or columns with one scale; 0: a rank can have any number of them
 
     bool operator==(const Stored&) const = default;
 };

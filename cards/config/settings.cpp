@@ -178,7 +178,9 @@ bool is_routing_key(std::string_view key) {
 }  // namespace
 
 void refuse_unknown_attention(const JsonCursor& config, const ModelType& type, const std::string& where) {
+    const bool has_mamba = !has_attention_alone(config);
     for (const auto& [key, value] : config.members()) {
+        if (!has_mamba && key.starts_with("mamba_")) continue;
         const bool attention = is_attention_key(key);
         const bool structural = is_structural_key(key, type.known);
         if ((!attention && !structural) || lists(kUnderstoodAttentionKeys, key)) continue;

@@ -18,10 +18,12 @@ namespace {
 struct Sums {
     std::map<std::string, std::uint64_t> values;
     double scale_bytes = 0;
+    std::uint64_t block = 0;  ///< the widest
 
     void add(const Stored& stored, std::uint64_t count) {
         values[stored.dtype] += count;
         scale_bytes += stored.scale_bytes * static_cast<double>(count);
+        block = std::max(block, stored.block);
     }
 
     std::uint64_t count() const {
@@ -169,6 +171,11 @@ LayerEmbeddings layer_embeddings_of(const JsonCursor& config, const ModelCard& c
     return {vocab * card.layers * width, 3 * card.hidden * card.layers * width};
 }
 
+/// The width of the embedding, which OPT 350M has narrower than its residual stream.
+std::uint64_t embedding_width_of(const JsonCursor& config, const ModelCard& card) {
+    return extent_or(config, {"word_embed_proj_dim"}, card.hidden);
+}
+
 /// The parameters of an encoder from its number of layers and its widths.
 std::optional<std::uint64_t> tower_parameters(const JsonCursor& tower) {
     const auto number = [&](Keys keys) -> std::optional<double> {
@@ -211,8 +218,9 @@ void fill_weights(ModelCard& card, const JsonCursor& config, const ModelType& ty
                   const std::vector<Tower>& towers, Recipe& recipe) {
     Weights weights(card, recipe, type);
     if (card.tied_embeddings && recipe.output) recipe.table = recipe.output;
-    weights.add({.part = Part::embedding}, card.vocab * card.hidden);
-    if (!card.tied_embeddings) weights.add({.part = Part::head}, card.vocab * card.hidden);
+    const std::uint64_t width = embedding_width_of(config, card);
+    weights.add({.part = Part::embedding}, card.vocab * width);
+    if (!card.tied_embeddings) weights.add({.part = Part::head}, card.vocab * width);
     for (std::uint64_t layer = 0; layer < card.layers; ++layer) {
         if (linear.linear[layer])
             weights.add_linear(layer, linear);
@@ -224,7 +232,8 @@ void fill_weights(ModelCard& card, const JsonCursor& config, const ModelType& ty
             weights.add_dense(layer);
     }
     refuse_unused_rules(recipe);
-    const LayerEmbeddings embeddings = layer_embeddings_of(config, card);
+    LayerEmbeddings embeddings = layer_embeddings_of(config, card);
+    if (width != card.hidden) embeddings.projections += 2 * width * card.hidden;
     Sums looked_up;
     looked_up.add({recipe.base}, embeddings.table);
     Sums projections;
@@ -251,12 +260,17 @@ void fill_weights(ModelCard& card, const JsonCursor& config, const ModelType& ty
                                 hold(card, weights[Part::shared]) + hold(card, weights[Part::router]) +
                                 hold(card, projections);
     const std::uint64_t experts = hold(card, weights[Part::experts]);
+    card.scale_block = std::max(weights[Part::dense].block, weights[Part::shared].block);
     hold(card, looked_up);
-    card.active_parameters = card.vocab * card.hidden + embeddings.projections;
+    card.active_parameters = card.vocab * width + embeddings.projections;
     for (const Part part : {Part::attention, Part::dense, Part::shared, Part::router})
         card.active_parameters += weights[part].count();
     if (card.moe && card.moe->layers > 0) {
         card.moe->expert_bytes = experts / (card.moe->layers * card.moe->experts);
+        card.moe->scale_bytes = weights[Part::experts].scale_bytes;
+        const auto& stored = weights[Part::experts].values;  // kernels for experts in integers halve groups
+        if (stored.contains("fp8") || stored.contains("fp8_blocks"))
+            card.moe->scale_block = weights[Part::experts].block;
         card.active_parameters += weights[Part::experts].count() / card.moe->experts * card.moe->active;
     }
     card.weight_dtype = std::ranges::max_element(card.bytes_by_dtype, [](const auto& a, const auto& b) {

@@ -244,6 +244,37 @@ TEST(ModelType, CountsTheTowersOfAMultimodalModelOrSaysThatItDoesNot) {
         << "a gated tower";
 }
 
+TEST(ModelType, TheContextIsTheOneThatEnginesTake) {
+    const auto context = [](const std::string& more) { return card_of(eight_billion(more)).max_context; };
+    EXPECT_EQ(context(""), std::nullopt);
+    EXPECT_EQ(context(R"(, "max_position_embeddings": 8192, "model_max_length": 131072)"), 131072u);
+    EXPECT_EQ(context(R"(, "model_max_length": 4096)"), 4096u);
+    const std::string positions = R"(, "max_position_embeddings": 32768, "rope_scaling": {"factor": 4.0,
+        "original_max_position_embeddings": 32768, )";
+    EXPECT_EQ(context(positions + R"("type": "yarn"})"), 131072u);
+    EXPECT_EQ(context(positions + R"("rope_type": "yarn"})"), 131072u);
+    EXPECT_EQ(context(positions + R"("rope_type": "llama3"})"), 32768u);
+}
+
+TEST(ModelType, CountsAnEmbeddingThatIsNarrowerThanTheResidualStream) {
+    const std::string opt = R"("model_type": "opt", "activation_function": "relu", "ffn_dim": 4096,
+        "hidden_size": 1024, "num_attention_heads": 16, "num_hidden_layers": 24, "vocab_size": 50272)";
+    EXPECT_EQ(card_of(opt).parameters - card_of(opt + R"(, "word_embed_proj_dim": 512)").parameters,
+              50272u * 512 - 2 * 512 * 1024);
+}
+
+TEST(ModelType, AHybridWhoseLayersAllHaveAttentionIsCounted) {
+    const auto granite = [](const std::string& last) {
+        return shape("granitemoehybrid", R"(, "layer_types": ["attention", "attention", "attention", ")" +
+                                             last + R"("], "mamba_d_state": 256, "mamba_n_heads": 160,
+            "num_local_experts": 0, "tie_word_embeddings": true)");
+    };
+    EXPECT_EQ(complaint_about(granite("attention")), "accepted");
+    EXPECT_EQ(kv_bytes_per_token(card_of(granite("attention"))),
+              kv_bytes_per_token(card_of(shape("granite", ""))));
+    EXPECT_THAT(complaint_about(granite("mamba")), HasSubstr("hybrid"));
+}
+
 TEST(ModelType, CountsTheEmbeddingsOfEachLayer) {
     const std::string gemma = R"("model_type": "gemma3n_text", "hidden_size": 2048, "num_hidden_layers": 35,
         "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "vocab_size": 262400,
