@@ -252,13 +252,17 @@ void fill_attention(ModelCard& card, const ArchitectureKeys& keys, const GgufHea
         keys.complain("attention.head_count_kv", "0 for every layer; a model without a KV cache has no card");
     card.head_dim = keys.find("attention.key_length").value_or(card.hidden / card.query_heads);
     const std::uint64_t value_dim = keys.find("attention.value_length").value_or(card.head_dim);
-    if (const auto rank = keys.find("attention.kv_lora_rank"); rank && *rank > 0) {
+    const auto qk_head_dim = keys.find("attention.key_length_mla");
+    const auto v_head_dim = keys.find("attention.value_length_mla");
+    // Files without both were converted before llama.cpp could keep the compressed vectors alone.
+    if (const auto rank = keys.find("attention.kv_lora_rank");
+        rank && *rank > 0 && qk_head_dim && v_head_dim) {
         LatentAttention mla;
         mla.kv_rank = *rank;
         mla.rope_dim = keys.at("rope.dimension_count");
         mla.q_rank = keys.find("attention.q_lora_rank").value_or(0);
-        mla.qk_head_dim = keys.find("attention.key_length_mla").value_or(card.head_dim);
-        mla.v_head_dim = keys.find("attention.value_length_mla").value_or(value_dim);
+        mla.qk_head_dim = *qk_head_dim;
+        mla.v_head_dim = *v_head_dim;
         card.mla = mla;
     }
     const auto window = window_of(keys);
@@ -283,6 +287,7 @@ void fill_attention(ModelCard& card, const ArchitectureKeys& keys, const GgufHea
         card.windowed_layers += windowed[i] ? 1 : 0;
     }
     if (card.windowed_layers > 0) card.sliding_window = window;
+    card.chunked_attention = card.windowed_layers > 0 && card.architecture == "llama4";
 }
 
 /// The bytes that the recurrent layers of a sequence take. llama.cpp keeps, in 32 bits, the last inputs of a

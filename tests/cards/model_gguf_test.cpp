@@ -300,6 +300,18 @@ TEST(GgufModelCard, LayersOfLinearAttentionBesideLatentAttentionHaveNoCache) {
     EXPECT_EQ(read.card->attention_flops_per_pair, 7 * 2.0 * 8 * (192 + 128));
 }
 
+TEST(GgufModelCard, AnOldFileWithLatentAttentionHasTheCacheOfAllHeads) {
+    const Attempt read = attempt("deepseek2", {{"block_count", 27u},
+                                               {"attention.head_count", 16u},
+                                               {"attention.head_count_kv", 16u},
+                                               {"attention.key_length", 192u},
+                                               {"attention.value_length", 128u},
+                                               {"attention.kv_lora_rank", 512u},
+                                               {"rope.dimension_count", 64u}});
+    ASSERT_TRUE(read.card) << read.complaint;
+    EXPECT_EQ(kv_bytes_per_token(*read.card), 27 * 16 * (192 + 128) * 2.);
+}
+
 TEST(GgufModelCard, RefusesWhatIsNoDecoderAndWhatContradictsItself) {
     const auto complaint_about = [](const std::string& architecture, const std::string& key,
                                     std::uint32_t value) {
