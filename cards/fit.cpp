@@ -152,9 +152,24 @@ double stage_bytes(const ModelCard& model, const Stage& stage) {
     return layers * stage.layers + (stage.first || stage.last ? embedding : 0);
 }
 
+/// The weights of all routed experts, with their scales.
+double expert_bytes(const ModelCard& model) {
+    if (!model.moe) return 0;
+    return as_double(model.moe->layers) * as_double(model.moe->experts) * as_double(model.moe->expert_bytes) +
+           model.moe->scale_bytes;
+}
+
+/// Whether ranks with their own sequences divide nothing but whole experts. In vLLM they are servers that
+/// share the experts; the ranks of other engines still divide all other matrices than those of attention.
+bool divides_experts_alone(const Deployment& deployment) {
+    return deployment.attention_data_parallel && deployment.engine == Engine::vllm;
+}
+
 /// With attention data parallelism, every rank computes the attention of its own sequences.
 double weight_bytes_of_rank(const ModelCard& model, const Deployment& deployment, const Stage& stage) {
     const double ranks = deployment.tensor_parallel;
+    if (divides_experts_alone(deployment))
+        return stage_bytes(model, stage) - expert_bytes(model) * stage.layers * (1 - 1 / ranks);
     const double shared = stage_bytes(model, stage) / ranks;
     const double attention = stage.layers * as_double(model.attention_bytes);
     const double whole = deployment.attention_data_parallel ? 1 : undivided_attention_share(model);
@@ -253,6 +268,12 @@ void check_stages(const ModelCard& model, const Deployment& deployment) {
 void check_experts(const ModelCard& model, const Deployment& deployment) {
     const std::uint32_t groups = deployment.expert_parallel;
     const std::uint32_t ranks = deployment.tensor_parallel;
+    if (divides_experts_alone(deployment) && !model.moe)
+        throw UsageError(
+            fmt::format("--attention-dp: {} has no experts, which are all that the ranks of vLLM divide with "
+                        "it; leave it "
+                        "out",
+                        model.name));
     if (groups == 1) return;
     if (groups == 0) throw UsageError("--ep 0: expected at least one rank");
     if (!model.moe)
@@ -311,14 +332,21 @@ double whole_blocks(double tokens, std::uint64_t block) {
     return std::ceil(tokens / as_double(block)) * as_double(block);
 }
 
+/// Whether an engine gives the memory of tokens free that have left the window of a layer. vLLM's manager of
+/// such caches is off for chunks, and with a connector to the host's memory. SGLang 0.5.3 has none.
+bool frees_behind_windows(const ModelCard& model, const Deployment& deployment) {
+    if (deployment.engine == Engine::sglang) return false;
+    return deployment.engine != Engine::vllm || (!model.chunked_attention && !deployment.host_cache);
+}
+
 /// The tokens of a context of which a layer with a window keeps keys and values. llama.cpp has room for the
 /// window and a micro-batch, in multiples of 256 tokens (llama_kv_cache_iswa).
-double windowed_tokens(const ModelCard& model, Engine engine, double tokens) {
+double windowed_tokens(const ModelCard& model, const Deployment& deployment, double tokens) {
     constexpr double kMicroBatch = 512;
     constexpr std::uint64_t kMultiple = 256;
-    if (!model.sliding_window) return tokens;
+    if (!model.sliding_window || !frees_behind_windows(model, deployment)) return tokens;
     auto kept = as_double(*model.sliding_window);
-    if (engine == Engine::llamacpp) kept = whole_blocks(kept + kMicroBatch, kMultiple);
+    if (deployment.engine == Engine::llamacpp) kept = whole_blocks(kept + kMicroBatch, kMultiple);
     return std::min(tokens, kept);
 }
 
@@ -329,9 +357,9 @@ struct Padding {
     double whole = 1;
     double windowed = 1;
 };
-Padding padding_of(const ModelCard& model, Engine engine) {
-    if (engine != Engine::vllm || model.windowed_layers == 0 || model.windowed_layers >= model.layers)
-        return {};
+Padding padding_of(const ModelCard& model, const Deployment& deployment) {
+    if (deployment.engine != Engine::vllm || !frees_behind_windows(model, deployment)) return {};
+    if (model.windowed_layers == 0 || model.windowed_layers >= model.layers) return {};
     constexpr double kAlmostEqual = 1.25;
     const std::uint64_t windowed = model.windowed_layers;
     const std::uint64_t whole = model.layers - windowed;
@@ -345,8 +373,8 @@ Padding padding_of(const ModelCard& model, Engine engine) {
 
 /// The values of the cache of a sequence with `whole` tokens in layers without a window, and `windowed` ones
 /// in the others.
-double cached_values(const ModelCard& model, Engine engine, double whole, double windowed) {
-    const Padding padding = padding_of(model, engine);
+double cached_values(const ModelCard& model, const Deployment& deployment, double whole, double windowed) {
+    const Padding padding = padding_of(model, deployment);
     return as_double(model.kv_values_per_token) * padding.whole * whole +
            as_double(model.windowed_kv_values_per_token) * padding.windowed * windowed;
 }
@@ -425,6 +453,28 @@ double resident_bytes(const ModelCard& model) {
     return as_double(model.resident_weight_bytes) + model.scale_bytes;
 }
 
+std::string divided_block(const ModelCard& model, const Deployment& deployment) {
+    if (deployment.engine != Engine::vllm && deployment.engine != Engine::sglang) return "";
+    if (divides_experts_alone(deployment)) return "";
+    const auto is_broken = [](std::uint64_t width, std::uint64_t ranks, std::uint64_t block) {
+        return block > 0 && ranks > 1 && (width % ranks != 0 || width / ranks % block != 0);
+    };
+    const std::uint64_t ranks = deployment.tensor_parallel;
+    constexpr std::string_view kWhy =
+        "{} ranks cannot divide the width {} of {} into whole blocks of {} with one scale; take {} {}";
+    for (const std::uint64_t width : {model.ffn, model.moe ? model.moe->shared_ffn : 0}) {
+        if (!is_broken(width, ranks, model.scale_block)) continue;
+        std::uint64_t fewer = ranks / 2;
+        while (is_broken(width, fewer, model.scale_block)) fewer /= 2;
+        return fmt::format(kWhy, ranks, width, "feed-forward layers", model.scale_block, "--tp", fewer);
+    }
+    if (!model.moe) return "";
+    const std::uint64_t sharers = ranks / deployment.expert_parallel;
+    if (!is_broken(model.moe->expert_ffn, sharers, model.moe->scale_block)) return "";
+    return fmt::format(kWhy, sharers, model.moe->expert_ffn, "an expert", model.moe->scale_block, "--ep",
+                       ranks);
+}
+
 double kv_share_of_rank(const ModelCard& model, const Deployment& deployment) {
     check_ranks(model, deployment);
     const double copies = whole_copies(model, deployment);
@@ -435,9 +485,8 @@ double kv_share_of_rank(const ModelCard& model, const Deployment& deployment) {
 double sequence_bytes(const ModelCard& model, const Deployment& deployment, const Fit& fit, double tokens) {
     const double value = bytes_per_value(number_format(model.kv_dtype));
     const double whole = whole_blocks(tokens, deployment.block_tokens);
-    const double windowed =
-        whole_blocks(windowed_tokens(model, deployment.engine, tokens), deployment.block_tokens);
-    const double cache = cached_values(model, deployment.engine, whole, windowed) * value;
+    const double windowed = whole_blocks(windowed_tokens(model, deployment, tokens), deployment.block_tokens);
+    const double cache = cached_values(model, deployment, whole, windowed) * value;
     const double state_ranks = deployment.attention_data_parallel ? 1 : deployment.tensor_parallel;
     return (cache * kv_share_of_rank(model, deployment) + model.state_bytes_per_sequence / state_ranks) *
                fit.layers +
@@ -501,9 +550,8 @@ Fit fit_of_stage(const ModelCard& model, const Deployment& deployment, const Sta
     if (fit.left > 0 && (deployment.engine == Engine::trtllm || deployment.engine == Engine::llamacpp))
         fit.left *= deployment.memory_fraction;
     fit.layers = stage.layers;
-    fit.per_token = cached_values(model, deployment.engine, 1, 1) *
-                        bytes_per_value(number_format(model.kv_dtype)) * kv_share_of_rank(model, deployment) *
-                        stage.layers +
+    fit.per_token = cached_values(model, deployment, 1, 1) * bytes_per_value(number_format(model.kv_dtype)) *
+                        kv_share_of_rank(model, deployment) * stage.layers +
                     deployment.draft.per_token;
     fit.copies = whole_copies(model, deployment) / static_cast<double>(deployment.context_parallel);
     if (fit.left > 0) {

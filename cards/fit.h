@@ -4,6 +4,7 @@
 // are pure. Constants of engines and the start-ups that they were fitted to: docs/plan.md.
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "cards/gpu.h"
@@ -89,6 +90,7 @@ struct Deployment {
     Sampler sampler = Sampler::torch;           ///< of vLLM
     LoraAdapters lora = {};
     DraftModel draft = {};
+    bool host_cache = false;  ///< whether the host's memory keeps the cache of displaced prompts
     /// Layers on the GPU, of llama.cpp on one GPU, where the output head counts as one more layer; the others
     /// are in the host's memory. Absent: all layers.
     std::optional<std::uint64_t> gpu_layers = {};
@@ -127,6 +129,10 @@ std::uint64_t default_sequences(const Deployment& deployment, const Fit& fit, st
 /// Throws a UsageError that names what cannot be divided (heads among ranks, copies of the cache among the
 /// ranks of the context, layers among stages, experts among ranks), or what the engine does not have.
 Fit fit_of(const ModelCard& model, const Deployment& deployment);
+
+/// Why vLLM and SGLang cannot divide the weights among the ranks of a deployment, with a remedy: a rank would
+/// have a part of a block of weights with one scale. Empty if they can.
+std::string divided_block(const ModelCard& model, const Deployment& deployment);
 
 /// The share of a token's KV cache in its layers that one rank of a stage holds: 1 for a latent cache under
 /// tensor parallelism, whole heads otherwise.

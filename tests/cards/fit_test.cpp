@@ -116,12 +116,23 @@ TEST(Fit, ALatentCacheIsWholeOnEveryRankUnlessTokensOrRequestsAreDivided) {
 
 TEST(Fit, RanksWithAttentionOfTheirOwnHoldAllAttentionWeights) {
     const ModelCard model = model_card("deepseek-v3");
-    Deployment on{.memory_bytes = 140 * kGib, .tensor_parallel = 8};
+    Deployment on{.engine = Engine::sglang, .memory_bytes = 140 * kGib, .tensor_parallel = 8};
     const double shared = fit_of(model, on).weights;
     on.attention_data_parallel = true;
     const double own = fit_of(model, on).weights;
     EXPECT_GT(own, shared + 8 * kGib);
     EXPECT_LT(own, shared + 12 * kGib);
+}
+
+TEST(Fit, RanksOfVllmWithRequestsOfTheirOwnDivideTheExpertsAlone) {
+    const ModelCard model = model_card("deepseek-v3");
+    Deployment on{.memory_bytes = 140 * kGib, .tensor_parallel = 8, .attention_data_parallel = true};
+    EXPECT_NEAR(fit_of(model, on).weights / 1e9, 100.8, .1)
+        << "experts ÷ 8 81.7, attention 11.4, shared experts 2.6, dense layers 1.2, embedding and head 3.7";
+    EXPECT_THAT(refusal_of(model_card("llama-3.1-70b"), on),
+                HasSubstr("--attention-dp: llama-3.1-70b has no experts"));
+    on.engine = Engine::sglang;
+    EXPECT_EQ(refusal_of(model_card("llama-3.1-70b"), on), "accepted");
 }
 
 TEST(Fit, SequencesAreWholeBlocksAndWindowsCapThem) {
@@ -136,6 +147,48 @@ TEST(Fit, SequencesAreWholeBlocksAndWindowsCapThem) {
     EXPECT_DOUBLE_EQ(beyond, at_window * (10 + 1) / 2) << "half of the layers keep 128 tokens";
     EXPECT_GT(pool_tokens_at(windows, on, fit_of(windows, on), 16000),
               1.8 * static_cast<double>(fit_of(windows, on).pool_tokens));
+}
+
+TEST(Fit, LayersWithAWindowKeepAllTokensWhereTheEngineDoesNotFreeThem) {
+    ModelCard windows = model_card("gpt-oss-120b");  // half of 36 layers have a window of 128 tokens
+    const double all = sequence_bytes(windows, bare(10), {}, 128);
+    Deployment on = bare(10);
+    on.engine = Engine::sglang;
+    EXPECT_DOUBLE_EQ(sequence_bytes(windows, on, {}, 1280), all * 10) << "SGLang 0.5.3 turns its pool off";
+    on.engine = Engine::vllm;
+    on.host_cache = true;
+    EXPECT_DOUBLE_EQ(sequence_bytes(windows, on, {}, 1280), all * 10) << "a connector turns the manager off";
+    on.host_cache = false;
+    windows.chunked_attention = true;
+    EXPECT_DOUBLE_EQ(sequence_bytes(windows, on, {}, 1280), all * 10) << "as chunks do";
+    windows.windowed_layers = 27;
+    EXPECT_DOUBLE_EQ(sequence_bytes(windows, on, {}, 128), all) << "and no group is filled up";
+    on.engine = Engine::trtllm;
+    EXPECT_LT(sequence_bytes(windows, on, {}, 1280), all * 6);
+}
+
+TEST(Fit, RanksThatWouldDivideABlockWithOneScaleAreNamedWithARemedy) {
+    const ModelCard experts = model_card("qwen3-30b-a3b:weights=fp8_blocks");  // experts of 768
+    const auto broken = [](const ModelCard& model, std::uint32_t ranks, std::uint32_t groups = 1,
+                           Engine engine = Engine::vllm) {
+        Deployment on = bare(80);
+        on.engine = engine;
+        on.tensor_parallel = ranks;
+        on.expert_parallel = groups;
+        return divided_block(model, on);
+    };
+    EXPECT_EQ(
+        broken(experts, 8),
+        "8 ranks cannot divide the width 768 of an expert into whole blocks of 128 with one scale; take "
+        "--ep 8");
+    EXPECT_EQ(broken(experts, 8, 8), "");
+    EXPECT_EQ(broken(experts, 2), "");
+    EXPECT_EQ(broken(experts, 8, 1, Engine::llamacpp), "");
+    EXPECT_EQ(broken(model_card("qwen3-30b-a3b:weights=fp8"), 8), "");
+    const ModelCard dense = model_card("deepseek-v3");  // dense layers of 18432
+    EXPECT_EQ(broken(dense, 16), "");
+    EXPECT_THAT(broken(dense, 32, 32), HasSubstr("the width 18432 of feed-forward layers"));
+    EXPECT_THAT(broken(dense, 32, 32, Engine::sglang), HasSubstr("take --tp 16"));
 }
 
 TEST(Fit, LlamacppKeepsAMicroBatchBesideTheWindow) {

@@ -164,6 +164,7 @@ TEST(ModelCard, CountsChunksOfTheContextInAllLayersButEveryFourth) {
     const ModelCard card = model_card_of_config(shape + R"(, "no_rope_layers": []}})", "config.json");
     EXPECT_EQ(kv_bytes_per_sequence(card, 1048576), 49.125 * kGib);
     EXPECT_EQ(kv_bytes_per_sequence(card, 32768), 2.625 * kGib);
+    EXPECT_TRUE(card.chunked_attention);
     EXPECT_EQ(card_of(R"(, "attention_chunk_size": 8, "no_rope_layers": [1, 0, 1, 0])").windowed_layers, 2u);
     EXPECT_EQ(card_of(R"(, "attention_chunk_size": null, "no_rope_layers": [1, 0, 1, 0])").windowed_layers,
               0u);

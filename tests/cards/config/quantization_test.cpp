@@ -136,11 +136,28 @@ TEST(Quantization, CountsKimiK2ThinkingAsItsCheckpointIs) {
                                                  "re:.*mlp\\.(gate|up|gate_up|down)_proj.*")") +
                                    "}");
     EXPECT_NEAR(gigabytes(kimi), 594.2, .1);
-    Deployment on{.memory_bytes = 140e9, .tensor_parallel = 8};
+    EXPECT_EQ(kimi.moe->scale_block, 0u) << "kernels for experts divide groups of integers";
+    Deployment on{.engine = Engine::sglang, .memory_bytes = 140e9, .tensor_parallel = 8};
     const double shared = fit_of(kimi, on).weights;
     on.attention_data_parallel = true;
     EXPECT_NEAR((fit_of(kimi, on).weights - shared) / 1e9, 9.2, .1)
         << "attention is in 16 bits, though most weights are in 4; tensor ranks have a part of it whole";
+    on.engine = Engine::vllm;
+    const double experts = 60 * 384 * 3 * 7168 * 2048. * (.5 + 2. / 32);
+    EXPECT_NEAR(fit_of(kimi, on).weights, resident_bytes(kimi) - experts * 7 / 8, 1e6)
+        << "with the scales of the experts";
+}
+
+TEST(Quantization, KnowsTheBlocksWithOneScaleThatRanksCannotDivide) {
+    const auto block = [](const std::string& recipe) { return card(recipe).scale_block; };
+    EXPECT_EQ(block(R"("quant_method": "fp8", "weight_block_size": [128, 128])"), 128u);
+    EXPECT_EQ(block(R"("quant_method": "fp8", "weight_block_size": null)"), 0u);
+    EXPECT_EQ(block(R"("quant_method": "awq", "bits": 4, "group_size": 64)"), 64u);
+    EXPECT_EQ(block(R"("quant_method": "gptq", "bits": 4)"), 128u);
+    EXPECT_EQ(block(R"("quant_method": "gptq", "bits": 4, "group_size": -1)"), 0u);
+    EXPECT_EQ(block(R"("quant_method": "hqq", "bits": 4, "group_size": 64)"), 0u);
+    EXPECT_EQ(block(compressed(kFp8 + R"(, "strategy": "block", "block_structure": [128, 128])", "")), 128u);
+    EXPECT_EQ(block(compressed(kFp8, "")), 0u);
 }
 
 TEST(Quantization, RefusesWhatItCannotApply) {
