@@ -379,11 +379,6 @@ double cached_values(const ModelCard& model, const Deployment& deployment, doubl
            as_double(model.windowed_kv_values_per_token) * padding.windowed * windowed;
 }
 
-/// The number of groups of ranks that each hold their own sequences.
-double groups_of(const Deployment& deployment) {
-    return deployment.attention_data_parallel ? deployment.tensor_parallel : 1;
-}
-
 }  // namespace
 
 std::string_view name_of(Engine engine) {
@@ -443,7 +438,7 @@ BatchLimits default_batch_limits(Engine engine, double memory_bytes, std::string
 
 std::uint64_t default_sequences(const Deployment& deployment, const Fit& fit, std::uint64_t context) {
     if (deployment.engine != Engine::sglang) return deployment.batch.sequences;
-    const double contexts = as_double(fit.pool_tokens) / groups_of(deployment) / as_double(context);
+    const double contexts = as_double(fit.pool_tokens) / deployment.groups() / as_double(context);
     return static_cast<std::uint64_t>(std::clamp(contexts * kSglangSequencesPerContext,
                                                  as_double(kSglangLeastSequences),
                                                  as_double(kSglangMostSequences)));
@@ -497,7 +492,7 @@ std::uint64_t sequences_at_once(const ModelCard& model, const Deployment& deploy
                                 double tokens) {
     if (!(fit.left > 0) || !(tokens > 0)) return 0;
     const double each = sequence_bytes(model, deployment, fit, tokens);
-    return static_cast<std::uint64_t>(fit.left / each) * static_cast<std::uint64_t>(groups_of(deployment));
+    return static_cast<std::uint64_t>(fit.left / each) * deployment.groups();
 }
 
 DraftModel draft_on(const ModelCard& draft, const Deployment& deployment) {
@@ -527,7 +522,7 @@ HostSplit host_split(const ModelCard& model, std::uint64_t gpu_layers) {
 double pool_tokens_at(const ModelCard& model, const Deployment& deployment, const Fit& fit, double context) {
     if (!(fit.left > 0)) return 0;
     if (!model.sliding_window && model.state_bytes_per_sequence == 0) return as_double(fit.pool_tokens);
-    return fit.left / sequence_bytes(model, deployment, fit, context) * context * groups_of(deployment);
+    return fit.left / sequence_bytes(model, deployment, fit, context) * context * deployment.groups();
 }
 
 namespace {
@@ -557,8 +552,8 @@ Fit fit_of_stage(const ModelCard& model, const Deployment& deployment, const Sta
     if (fit.left > 0) {
         const double tokens = std::floor(fit.left / fit.per_token);
         const double blocks = std::floor(tokens / as_double(deployment.block_tokens));
-        fit.pool_tokens = static_cast<std::uint64_t>(tokens * groups_of(deployment));
-        fit.blocks = static_cast<std::uint64_t>(blocks * groups_of(deployment));
+        fit.pool_tokens = static_cast<std::uint64_t>(tokens * deployment.groups());
+        fit.blocks = static_cast<std::uint64_t>(blocks * deployment.groups());
     }
     return fit;
 }

@@ -96,6 +96,8 @@ struct Deployment {
     std::optional<std::uint64_t> gpu_layers = {};
 
     std::uint32_t gpus() const { return tensor_parallel * pipeline_parallel; }
+    /// The number of groups of ranks that each hold their own sequences.
+    std::uint32_t groups() const { return attention_data_parallel ? tensor_parallel : 1; }
     bool operator==(const Deployment&) const = default;
 };
 
