@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -24,6 +25,7 @@ using reports::PlannedCell;
 constexpr double kGibiByte = 1024.0 * 1024 * 1024;
 constexpr std::uint32_t kMostRanks = 1024;
 constexpr std::uint64_t kUsualDrafts = 4;
+constexpr std::uint64_t kContextWithoutCard = 131072;
 
 /// A kind of GPU that cells are made for.
 struct PlannedGpu {
@@ -154,10 +156,25 @@ bool computes(const cards::GpuCard& gpu, Arithmetic arithmetic) {
     return gpu.flops.contains(std::string(name_of(arithmetic)));
 }
 
-/// What the engine does with formats that the GPU has no arithmetic for; empty if it has.
-std::string refusal_of(const PlannedCell& cell, const std::optional<cards::GpuCard>& gpu) {
+/// Whether vLLM refuses to compute a model in 16 bits without bf16, because its numbers get too large.
+bool needs_bf16(const cards::ModelCard& model) {
+    constexpr std::array<std::string_view, 4> kTypes{"gemma2", "gemma3", "gemma3_text", "glm4"};
+    return std::ranges::find(kTypes, model.architecture) != kTypes.end();
+}
+
+/// Why the engine does not run a cell on a GPU; empty if it does.
+std::string refusal_of(const PlannedCell& cell, const cards::ModelCard& model,
+                       const std::optional<cards::GpuCard>& gpu) {
+    const cards::Engine engine = cell.deployment.engine;
+    if (std::string broken = cards::divided_block(model, cell.deployment); !broken.empty()) return broken;
+    if (gpu && !reports::runs_on(engine, *gpu))
+        return fmt::format("{} does not run on {}", cards::name_of(engine), gpu->title);
     if (!gpu || computes(*gpu, Arithmetic::bf16)) return "";
     const Arithmetic weights = number_format(cell.weights).arithmetic;
+    if (engine == cards::Engine::vllm && weights != Arithmetic::f32 && needs_bf16(model))
+        return fmt::format(
+            "{} has no bf16, and vLLM refuses {} in f16, where its numbers get too large; take --weights f32",
+            gpu->title, model.architecture);
     if (weights == Arithmetic::fp8 || weights == Arithmetic::fp4)
         return fmt::format(
             "{} has no arithmetic for {}, and engines refuse to expand it on GPUs without bf16", gpu->title,
@@ -227,6 +244,7 @@ struct CellMaker {
             .headroom_bytes = size_of("--memory-headroom", options.headroom).value_or(0),
             .sampler = cards::sampler_named(options.sampler),
             .lora = adapters_of(options.lora),
+            .host_cache = !options.kv_offload.empty(),
             .gpu_layers = options.gpu_layers};
         if (!options.draft_model.empty())
             on.draft = cards::draft_on(cards::model_card(options.draft_model), on);
@@ -279,8 +297,7 @@ struct CellMaker {
         if (!options.link.empty())
             deployed += fmt::format("&link={}", options.link == "host" ? "host" : peers);
         deployed += speculation_on(gpu, cell) + host_cache_of_profile(cell);
-        const std::uint64_t groups =
-            options.attention_dp ? on.tensor_parallel : 1;  // with a batch of its own
+        const std::uint64_t groups = on.groups();  // with a batch of its own
         const std::uint64_t steps = groups * (one_stage_at_once ? 1 : on.pipeline_parallel);
         return fmt::format("sim:{}{}{}/{}x{}?blocks={}&max_num_seqs={}&max_batched_tokens={}{}",
                            options.model_card, types.empty() ? "" : ":", types, gpu.name, cell.gpus(),
@@ -288,7 +305,6 @@ struct CellMaker {
     }
 
     std::uint64_t context_of(const cards::ModelCard& model) const {
-        constexpr std::uint64_t kContextWithoutCard = 131072;
         const std::uint64_t most = model.max_context.value_or(kContextWithoutCard);
         return options.max_model_len ? *options.max_model_len : most;
     }
@@ -303,15 +319,14 @@ struct CellMaker {
             cell.deployment.batch.sequences =
                 cards::default_sequences(cell.deployment, cell.fit, context_of(model));
         if (model.state_bytes_per_sequence > 0)  // which the blocks of the simulated server do not contain
-            cell.deployment.batch.sequences =
-                std::clamp<std::uint64_t>(cell.sequences_p50 / (options.attention_dp ? ranks.tensor : 1), 1,
-                                          cell.deployment.batch.sequences);
+            cell.deployment.batch.sequences = std::clamp<std::uint64_t>(
+                cell.sequences_p50 / cell.deployment.groups(), 1, cell.deployment.batch.sequences);
         cell.settings = suggested_settings(lengths, cell, cell.deployment.batch, context_of(model));
         cell.settings.max_model_len = options.max_model_len.value_or(cell.settings.max_model_len);
         cell.sequences_limit = cards::sequences_at_once(
             model, cell.deployment, cell.fit, static_cast<double>(reports::slot_tokens(cell.settings)));
-        cell.refused = refusal_of(cell, gpu.card);
-        if (cell.refused.empty() && kv != "auto" && !reports::has_cache_format(engine, cell.kv))
+        cell.refused = refusal_of(cell, model, gpu.card);
+        if (cell.refused.empty() && kv != "auto" && !reports::has_cache_format(engine, cell.kv, cell.weights))
             cell.refused = fmt::format("{} has no KV cache in {}", cards::name_of(engine), cell.kv);
         if (const auto bytes = size_of("--kv-offload", options.kv_offload); bytes && cell.fit.left > 0)
             cell.host_cache =
@@ -321,6 +336,10 @@ struct CellMaker {
             host_layers_of(cell, model, speed_of("--host-speed", options.host_speed), gpu.card);
         if (gpu.card && !cell.host_layers) cell.profile = profile_of(*gpu.card, cell, weights, kv);
         add_notes(cell, gpu.card);
+        if (!model.max_context && !options.max_model_len)
+            cell.notes.push_back(fmt::format(
+                "the model card states no longest context: {} tokens are assumed; give --max-model-len",
+                kContextWithoutCard));
         if (cell.host_layers)
             cell.notes.emplace_back(
                 "layers in the host's memory are not simulated, so that no load is searched for");
@@ -429,6 +448,14 @@ std::string local_model(const std::string& card) {
     return "";
 }
 
+/// The format of a cache that is not stated: vLLM and SGLang keep it in that of the model, so that a model in
+/// 32 bits has such a cache.
+std::string cache_beside(const std::string& weights, const std::string& kv, cards::Engine engine) {
+    const bool follows = engine == cards::Engine::vllm || engine == cards::Engine::sglang;
+    const bool is_wide = follows && kv == "auto" && format_name(weights) == "f32";
+    return is_wide ? "f32" : kv;
+}
+
 void check_drafts(const CellOptions& options) {
     if (options.acceptance && !(*options.acceptance > 0 && *options.acceptance <= 1))
         throw UsageError(
@@ -437,6 +464,16 @@ void check_drafts(const CellOptions& options) {
         throw UsageError(
             fmt::format("--draft-tokens {}: without --acceptance (or --draft-model) nothing is drafted",
                         *options.draft_tokens));
+}
+
+/// Other engines take a longer context than the model's.
+void check_context(const CellOptions& options, const cards::ModelCard& model, cards::Engine engine) {
+    const bool refuses = engine == cards::Engine::vllm || engine == cards::Engine::sglang;
+    if (refuses && options.max_model_len && model.max_context && *options.max_model_len > *model.max_context)
+        throw UsageError(
+            fmt::format("--max-model-len {}: {} has a context of {} tokens, and {} refuses to start with a "
+                        "longer one; give at most that",
+                        *options.max_model_len, model.name, *model.max_context, cards::name_of(engine)));
 }
 
 void check(const CellOptions& options) {
@@ -473,12 +510,16 @@ reports::DeploymentPlan planned_cells(const CellOptions& options, const reports:
     const cards::ModelCard model = maker.model_of("", "auto");
     reports::DeploymentPlan plan{.model = options.model.empty() ? model.name : options.model,
                                  .model_path = options.model.empty() ? local_model(options.model_card) : "",
+                                 .loads_own_model = options.model.empty(),
                                  .model_weights = model.weight_dtype,
+                                 .model_kv = model.kv_dtype,
                                  .engine = options.engine,
                                  .lengths = lengths};
     // llama.cpp needs a GGUF file, which the repository of a shipped card does not have.
     if (options.model.empty() && maker.engine != cards::Engine::llamacpp) plan.repository = model.repository;
+    check_context(options, model, maker.engine);
     plan.context = maker.context_of(model);
+    plan.knows_context = model.max_context || options.max_model_len;
     if (!options.draft_model.empty()) {
         const cards::ModelCard draft = cards::model_card(options.draft_model);
         const std::string local = local_model(options.draft_model);
@@ -501,7 +542,8 @@ reports::DeploymentPlan planned_cells(const CellOptions& options, const reports:
         for (const std::string& weights : options.weights.empty() ? asis : options.weights)
             for (const std::string& kv : options.kv.empty() ? automatic : options.kv)
                 for (const Ranks& ranks : ranks_of(options, gpu, model))
-                    plan.cells.push_back(maker.judged(gpu, ranks, weights == "auto" ? "" : weights, kv));
+                    plan.cells.push_back(maker.judged(gpu, ranks, weights == "auto" ? "" : weights,
+                                                      cache_beside(weights, kv, maker.engine)));
     plan.best = best_of(plan.cells, false);
     return plan;
 }

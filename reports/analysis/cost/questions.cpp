@@ -161,7 +161,7 @@ const std::vector<CostQuestion>& cost_questions() {
          {{"", "{step_ms:1} ms per step"}}},
         {"quantization", "Weights and decode steps in another format, and the batches for which it is faster",
          {kParameters, kBits, {"quantized_bits", "Bits of each parameter in the other format", positive, 4},
-          kBandwidth, kTflops},
+          kBandwidth, {kTflops.name, kTflops.help, positive, {}, nullptr, "tflops_of_4_bits"}},
          {{"gb", "billion_parameters * bits / 8"}, {"step_ms", "gb / gb_per_s * 1000"},
           {"quantized_gb", "billion_parameters * quantized_bits / 8"},
           {"quantized_step_ms", "quantized_gb / gb_per_s * 1000"},

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 
 #include "cards/gpu.h"
 #include "core/error.h"
+#include "core/formats.h"
 #include "core/plan/plan_arguments.h"
 #include "reports/analysis/plan/plan_words.h"
 
@@ -42,17 +44,37 @@ struct LimitOptions {
     const char* context;
     const char* sequences;
     const char* tokens;
+    std::uint64_t sharers = 1;  ///< groups of ranks that divide the limits of the batch among them
 };
 void add_limits(Words& words, const PlannedCell& cell, const LimitOptions& options) {
     add(words, options.memory_fraction, cell.deployment.memory_fraction);
     add(words, options.context, cell.settings.max_model_len);
-    add(words, options.sequences, cell.settings.max_num_seqs);
-    add(words, options.tokens, cell.settings.max_num_batched_tokens);
+    add(words, options.sequences, cell.settings.max_num_seqs * options.sharers);
+    add(words, options.tokens, cell.settings.max_num_batched_tokens * options.sharers);
 }
 
-/// Whether the engine must convert the model's own weights, which it does to fp8 alone.
-bool converts_weights(const DeploymentPlan& plan, const PlannedCell& cell) {
-    return cell.weights == "fp8" && (plan.model_weights == "bf16" || plan.model_weights == "f16");
+/// The option with which vLLM and SGLang convert the model's own weights to those of the cell: 16 bits to
+/// fp8, and plain formats to one another. Nothing if they need no conversion, or there is none.
+Words conversion_of(const DeploymentPlan& plan, const PlannedCell& cell) {
+    constexpr std::array<std::array<std::string_view, 2>, 3> kPlain{
+        {{"bf16", "bfloat16"}, {"f16", "float16"}, {"f32", "float32"}}};
+    const auto plain = [&](const std::string& format) {
+        return std::ranges::find_if(kPlain, [&](const auto& one) { return one.front() == format; });
+    };
+    if (cell.weights == plan.model_weights || plain(plan.model_weights) == kPlain.end()) return {};
+    if (cell.weights == "fp8" && plan.model_weights != "f32") return {"--quantization", "fp8"};
+    const auto* const to = plain(cell.weights);
+    return to == kPlain.end() ? Words{} : Words{"--dtype", std::string(to->back())};
+}
+
+bool converts_weights(const DeploymentPlan& plan, const PlannedCell& cell, cards::Engine engine) {
+    const bool can = engine == cards::Engine::vllm || engine == cards::Engine::sglang;
+    return can && !conversion_of(plan, cell).empty();
+}
+
+void add_conversion(Words& words, const DeploymentPlan& plan, const PlannedCell& cell) {
+    const Words option = conversion_of(plan, cell);
+    words.insert(words.end(), option.begin(), option.end());
 }
 
 std::uint64_t drafts_of(const DeploymentPlan& plan) {
@@ -83,7 +105,7 @@ EngineCommand vllm_start(const DeploymentPlan& plan, const PlannedCell& cell, co
     add_limits(words, cell,
                {"--gpu-memory-utilization", "--max-model-len", "--max-num-seqs", "--max-num-batched-tokens"});
     add(words, "--kv-cache-dtype", cell.kv == "fp8" ? "fp8" : "auto");
-    if (converts_weights(plan, cell)) add(words, "--quantization", "fp8");
+    add_conversion(words, plan, cell);
     if (on.lora.count > 0) {
         words.emplace_back("--enable-lora");
         add(words, "--max-loras", on.lora.count);
@@ -103,11 +125,12 @@ EngineCommand sglang_start(const DeploymentPlan& plan, const PlannedCell& cell, 
         add(words, "--dp-size", on.tensor_parallel);
         words.emplace_back("--enable-dp-attention");
     }
-    add_limits(
-        words, cell,
-        {"--mem-fraction-static", "--context-length", "--max-running-requests", "--chunked-prefill-size"});
-    add(words, "--kv-cache-dtype", cell.kv == "fp8" ? "fp8_e5m2" : "auto");
-    if (converts_weights(plan, cell)) add(words, "--quantization", "fp8");
+    add_limits(words, cell,
+               {"--mem-fraction-static", "--context-length", "--max-running-requests",
+                "--chunked-prefill-size", on.groups()});
+    // FlashAttention 3 has no other fp8 format, and the server would leave it without a word.
+    add(words, "--kv-cache-dtype", cell.kv == "fp8" ? "fp8_e4m3" : "auto");
+    add_conversion(words, plan, cell);
     if (on.lora.count > 0) {
         words.emplace_back("--enable-lora");
         add(words, "--max-loras-per-batch", on.lora.count);
@@ -140,12 +163,24 @@ EngineCommand trtllm_start(const DeploymentPlan&, const PlannedCell& cell, const
     return {{"trtllm-serve"}, std::move(words)};
 }
 
+/// The name that files in a format of llama.cpp have in repositories, after a colon: ":Q8_0"; empty for
+/// other formats. Without it llama.cpp takes Q4_K_M, whatever the plan is for.
+std::string tag_of(const std::string& weights) {
+    const NumberFormat* const format = find_format(weights);
+    if (format == nullptr || format->ggml_type < 0) return "";
+    std::string tag = ":" + weights;
+    std::ranges::transform(tag, tag.begin(), [](unsigned char c) { return std::toupper(c); });
+    const bool comes_in_sizes = tag == ":Q3_K" || tag == ":Q4_K" || tag == ":Q5_K";
+    return comes_in_sizes ? tag + "_M" : tag;
+}
+
 /// How llama.cpp is told its model: a file, or a repository of Hugging Face with one.
-Words llamacpp_model(const std::string& model) {
+Words llamacpp_model(const std::string& model, const std::string& weights) {
     if (model.ends_with(".gguf")) return {"--model", model};
     const bool is_repository = std::ranges::count(model, '/') == 1 && !model.ends_with('/') &&
                                std::string_view("/.~").find(model.front()) == std::string_view::npos;
-    if (is_repository) return {"--hf-repo", model};
+    if (is_repository)
+        return {"--hf-repo", model.find(':') == std::string::npos ? model + tag_of(weights) : model};
     throw UsageError(fmt::format(
         "--emit: llama.cpp cannot load '{}', because it needs a GGUF file; give --model FILE.gguf, "
         "or --model OWNER/NAME of a repository of Hugging Face with such files",
@@ -158,7 +193,7 @@ EngineCommand llamacpp_start(const DeploymentPlan& plan, const PlannedCell& cell
     const std::uint64_t slots =
         std::clamp<std::uint64_t>(cell.sequences_limit, 1, cell.settings.max_num_seqs);
     const std::string cache = has_16_bits(cell.kv) ? "f16" : cell.kv;
-    Words words = llamacpp_model(model);
+    Words words = llamacpp_model(model, cell.weights);
     add(words, "--ctx-size", context * slots);
     add(words, "--parallel", slots);
     add(words, "--batch-size", cell.settings.max_num_batched_tokens);
@@ -195,6 +230,10 @@ constexpr std::array kServers{
                 "ghcr.io/ggml-org/llama.cpp:server-rocm", "--metrics", "/app/llama-server"},
 };
 
+bool is_of_amd(const cards::GpuCard& gpu) {
+    return gpu.title.starts_with("AMD");
+}
+
 const KnownServer& known(cards::Engine engine) {
     return kServers.at(static_cast<std::size_t>(engine));
 }
@@ -210,7 +249,8 @@ void require_options(const DeploymentPlan& plan, const PlannedCell& cell, cards:
     if (on.attention_data_parallel && (engine == trtllm || engine == llamacpp)) refuse("--attention-dp");
     if (on.context_parallel > 1 && engine != vllm) refuse("--dcp");
     if (on.expert_parallel > 1 && engine == llamacpp) refuse("--ep");
-    if (!has_cache_format(engine, cell.kv) || (engine == trtllm && !has_16_bits(cell.kv)))
+    const bool is_told_cache = engine != trtllm || has_16_bits(cell.kv) || cell.kv == plan.model_kv;
+    if (!has_cache_format(engine, cell.kv, cell.weights) || !is_told_cache)
         throw UsageError(fmt::format("--emit: {} has no option of its command line for --kv {}; leave it out",
                                      cards::name_of(engine), cell.kv));
     if (!plan.draft_model.empty() && (engine == trtllm || engine == vllm))
@@ -238,10 +278,15 @@ std::uint64_t slot_tokens(const SuggestedSettings& settings) {
     return (settings.max_model_len + kMultiple - 1) / kMultiple * kMultiple;
 }
 
-bool has_cache_format(cards::Engine engine, const std::string& kv) {
+bool runs_on(cards::Engine engine, const cards::GpuCard& gpu) {
+    return !is_of_amd(gpu) || !known(engine).amd_image.empty();
+}
+
+bool has_cache_format(cards::Engine engine, const std::string& kv, const std::string& weights) {
     if (has_16_bits(kv)) return true;
     if (engine == cards::Engine::llamacpp)
         return std::ranges::find(kLlamacppCaches, kv) != kLlamacppCaches.end();
+    if (kv == "f32") return weights == "f32" && engine != cards::Engine::trtllm;
     return kv == "fp8" || (engine == cards::Engine::trtllm && (kv == "int8" || kv == "nvfp4"));
 }
 
@@ -249,7 +294,12 @@ EngineCommand engine_command_of(const DeploymentPlan& plan, cards::Engine engine
     if (!plan.best) throw UsageError("--emit: " + reason_without_best(plan));
     const PlannedCell& cell = plan.cells[*plan.best];
     require_options(plan, cell, engine);
-    const bool has_weights = cell.weights == plan.model_weights || converts_weights(plan, cell);
+    const bool has_weights = cell.weights == plan.model_weights || converts_weights(plan, cell, engine);
+    if (!has_weights && plan.loads_own_model && engine != cards::Engine::llamacpp)
+        throw UsageError(
+            fmt::format("--emit: {} cannot convert the {} weights of {} to {}, for which the plan is; name a "
+                        "checkpoint that has them with --model OWNER/NAME",
+                        cards::name_of(engine), plan.model_weights, plan.model, cell.weights));
     const bool is_card = !plan.repository.empty() && model == plan.model;
     return known(engine).start(plan, cell, is_card && has_weights ? plan.repository : model);
 }
@@ -286,9 +336,7 @@ ServerContainer server_container_of(const DeploymentPlan& plan) {
     container.counts_in_flight = !server.metrics.empty();
     if (server.metrics.starts_with("--")) container.start.arguments.emplace_back(server.metrics);
     const auto card = cards::find_gpu(plan.cells[*plan.best].gpu);
-    container.amd = card && card->title.starts_with("AMD");
-    if (container.amd && server.amd_image.empty())
-        throw UsageError(fmt::format("--emit: {} does not run on {}", plan.engine, card->title));
+    container.amd = card && is_of_amd(*card);
     container.image = container.amd ? server.amd_image : server.image;
     return container;
 }

@@ -14,8 +14,12 @@ inline constexpr std::uint32_t kGpusOfHost = 8;
 /// The tokens of a slot of llama.cpp, which divides its context among slots of multiples of 256 tokens.
 std::uint64_t slot_tokens(const SuggestedSettings& settings);
 
-/// Returns whether the engine can be started with a KV cache in a number format.
-bool has_cache_format(cards::Engine engine, const std::string& kv);
+/// Returns whether there is a version of the engine for the GPU: TensorRT-LLM is for NVIDIA's alone.
+bool runs_on(cards::Engine engine, const cards::GpuCard& gpu);
+
+/// Returns whether the engine can be started with a KV cache in a number format beside such weights: vLLM and
+/// SGLang have one in 32 bits only if the model has 32 bits too.
+bool has_cache_format(cards::Engine engine, const std::string& kv, const std::string& weights);
 
 /// The command that starts one server.
 struct EngineCommand {
@@ -24,7 +28,8 @@ struct EngineCommand {
 };
 
 /// The command that starts a server of the best cell with `engine` and loads `model`. Throws UsageError if no
-/// cell fits, or the engine cannot load the model or has no option for the way in which the cell divides it.
+/// cell fits, or the engine cannot load the model, has no option for the way in which the cell divides it, or
+/// would serve the model's own weights in place of the cell's.
 EngineCommand engine_command_of(const DeploymentPlan& plan, cards::Engine engine, const std::string& model);
 
 /// The engine that --emit names: vllm, sglang, trtllm or llamacpp. Throws UsageError for another one.

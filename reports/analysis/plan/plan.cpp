@@ -32,11 +32,13 @@ double prompt_flops(const cards::ModelCard& model, double tokens) {
 }
 
 /// What a cell is ranked by: what it costs in whole cents, then how many GPUs it takes, then how much of them
-/// is used, because the rest is a reserve.
+/// is used, because the rest is a reserve, then the price per hour, then the requests at once.
 struct Rank {
     double cents = std::numeric_limits<double>::infinity();
     double gpus = std::numeric_limits<double>::infinity();
     double utilization = 0;
+    double usd_per_h = 0;
+    double missing_requests = 0;
 
     auto operator<=>(const Rank&) const = default;
 };
@@ -45,7 +47,8 @@ Rank rank_of(const PlannedCell& cell) {
     if (cell.fleet)
         return {std::round(100 * cell.fleet->usd_per_month.value_or(1e15)),
                 static_cast<double>(cell.fleet->gpus), cell.fleet->utilization};
-    return {100 * cell.usd_per_m_output.value_or(1e15), static_cast<double>(cell.gpus())};
+    return {100 * cell.usd_per_m_output.value_or(1e15), static_cast<double>(cell.gpus()), 0,
+            cell.usd_per_h.value_or(1e15), -static_cast<double>(cell.sequences_p50)};
 }
 
 }  // namespace
@@ -74,7 +77,8 @@ SuggestedSettings suggested_settings(const PlannedLengths& lengths, const Planne
     SuggestedSettings settings;
     settings.max_model_len =
         std::min(context, static_cast<std::uint64_t>(std::ceil(kReserve * lengths.total_p99)));
-    settings.max_num_seqs = std::clamp<std::uint64_t>(cell.sequences_p50, 1, engine.sequences);
+    settings.max_num_seqs =
+        std::clamp<std::uint64_t>(cell.sequences_p50 / cell.deployment.groups(), 1, engine.sequences);
     settings.max_num_batched_tokens = engine.tokens;  // longer prompts are computed in several steps
     return settings;
 }
@@ -185,6 +189,9 @@ CostGiven known_to_cost(const DeploymentPlan& plan, const PlannedCell& cell, con
             add("gb_per_s", at_once * gpu->memory_bytes_per_s / 1e9, "GPU card");
         if (const auto flops = cards::flops_for_weights(*gpu, cell.weights))
             add("tflops", at_once * flops->per_s / 1e12, "GPU card");
+        const auto of_4_bits = cards::flops_for_weights(*gpu, "bf16");  // in which they are multiplied
+        if (of_4_bits && !model.moe)  // a step reads other experts for each request
+            add("tflops_of_4_bits", at_once * of_4_bits->per_s / 1e12, "GPU card");
         if (gpu->tdp_w) add("watts", servers * gpus * *gpu->tdp_w, "GPU card");
     }
     if (cell.usd_per_h) {
@@ -200,6 +207,16 @@ CostGiven known_to_cost(const DeploymentPlan& plan, const PlannedCell& cell, con
     add("all_tokens_per_s", rate * (1 + plan.lengths.input_mean / plan.lengths.output_mean),
         "simulated runs");
     return known;
+}
+
+void add_api(CostGiven& known, const PlannedLengths& lengths, double hit, const cards::ApiPrice& api,
+             const std::string& name) {
+    known.api = api;
+    known.api_name = name;
+    if (!cards::caches_prompts_of(api, lengths.input_mean)) known.api->cache_read.reset();
+    const double mix = lengths.input_mean / lengths.output_mean;
+    known.numbers["api_usd_per_m"] = {
+        cards::api_usd_per_m(api, mix * (1 - hit), mix * hit, 1, lengths.input_mean), "api:" + name};
 }
 
 std::optional<std::size_t> best_of(const std::vector<PlannedCell>& cells, bool needs_speed) {

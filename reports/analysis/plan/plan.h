@@ -144,11 +144,14 @@ struct DeploymentPlan {
     std::string model_path =
         {};  ///< absolute, of a file or directory to load in place of `model`; may be empty
     std::string repository = {};     ///< of Hugging Face, with the model's own weights; may be empty
+    bool loads_own_model = false;    ///< whether servers load these weights, because no --model names others
     std::string model_weights = {};  ///< format of the model's own weights
+    std::string model_kv = {};       ///< format of the cache that the model's checkpoint asks for
     std::string engine = {};
     std::string draft_model = {};  ///< of Hugging Face or a path, if tokens are drafted by a model
     std::map<std::string, CostValue> inputs = {};  ///< of the speed: "hit", "acceptance", "drafts", "chunk"
     std::uint64_t context = 0;                     ///< longest context that the server accepts
+    bool knows_context = true;                     ///< whether the model's card states it, or the user
     PlannedLengths lengths = {};
     std::optional<double> sequences = {};  ///< sequences that share the cache (--sequences)
     std::vector<std::string> slos = {};
@@ -204,8 +207,14 @@ PlannedSpeed at_its_rate(PlannedSpeed speed, const PlannedLengths& lengths);
 CostGiven known_to_cost(const DeploymentPlan& plan, const PlannedCell& cell, const cards::ModelCard& model,
                         const std::optional<cards::GpuCard>& gpu);
 
+/// Adds a hosted API, with its price for the plan's mix of tokens, of which the part `hit` of the input is
+/// read from its cache.
+void add_api(CostGiven& known, const PlannedLengths& lengths, double hit, const cards::ApiPrice& api,
+             const std::string& name);
+
 /// The cheapest cell for the demand; without a demand the one with the cheapest tokens; without speeds the
-/// first one that fits on the fewest GPUs. With `needs_speed`, only cells with a speed count.
+/// one that fits on the fewest GPUs, of several the cheapest per hour, and of these the one with the most
+/// requests at once. With `needs_speed`, only cells with a speed count.
 std::optional<std::size_t> best_of(const std::vector<PlannedCell>& cells, bool needs_speed);
 
 }  // namespace paretoken::reports

@@ -234,19 +234,24 @@ Facts input_facts(const DeploymentPlan& plan) {
 Facts cache_facts(const DeploymentPlan& plan, const PlannedCell& cell) {
     const double per_sequence = plan.sequences ? cell.pool_tokens / *plan.sequences : 0;
     const double ratio = cell.fit.weights > 0 ? std::max(0.0, cell.fit.left) / cell.fit.weights : 0;
-    Facts facts{{{"KV per token", fmt::format("{} KiB", significant(cell.kv_bytes_per_token / 1024, 4))},
-                 {"KV per request", fmt::format("{} GiB at p50, {} at p99, {} at most, on each rank",
-                                                gib(cell.sequence_bytes_p50), gib(cell.sequence_bytes_p99),
-                                                gib(cell.sequence_bytes_max))},
-                 {"KV pool", fmt::format("{} GiB per GPU, {} tokens in {} blocks of {}",
-                                         gib(std::max(0.0, cell.fit.left)), whole_number(cell.pool_tokens),
-                                         grouped(cell.fit.blocks), cell.deployment.block_tokens)},
-                 {"Requests at once", fmt::format("{} at p50, {} at p99, {} of the whole context of {}",
-                                                  grouped(cell.sequences_p50), grouped(cell.sequences_p99),
-                                                  grouped(cell.sequences_context), grouped(plan.context))},
-                 {"KV ÷ weights", significant(ratio)},
-                 {"Contiguous", fmt::format("{} requests, if each reserved the whole context",
-                                            grouped(cell.sequences_context))}}};
+    Facts facts{
+        {{"KV per token", fmt::format("{} KiB", significant(cell.kv_bytes_per_token / 1024, 4))},
+         {"KV per request",
+          fmt::format("{} GiB at p50, {} at p99, {} at most, on each rank", gib(cell.sequence_bytes_p50),
+                      gib(cell.sequence_bytes_p99), gib(cell.sequence_bytes_max))},
+         {"KV pool", fmt::format("{} GiB per GPU, {} tokens in {} blocks of {}",
+                                 gib(std::max(0.0, cell.fit.left)), whole_number(cell.pool_tokens),
+                                 grouped(cell.fit.blocks), cell.deployment.block_tokens)},
+         {"Requests at once",
+          fmt::format("{} at p50, {} at p99, {} of {}", grouped(cell.sequences_p50),
+                      grouped(cell.sequences_p99), grouped(cell.sequences_context),
+                      plan.knows_context ? fmt::format("the whole context of {}", grouped(plan.context))
+                                         : fmt::format("{} tokens (the model's context is not known)",
+                                                       grouped(plan.context)))},
+         {"KV ÷ weights", significant(ratio)},
+         {"Contiguous", fmt::format("{} requests, if each reserved {}", grouped(cell.sequences_context),
+                                    plan.knows_context ? std::string("the whole context")
+                                                       : fmt::format("{} tokens", grouped(plan.context)))}}};
     if (plan.sequences)
         facts.items.emplace_back("Per sequence",
                                  fmt::format("{} tokens for each of {} sequences", whole_number(per_sequence),

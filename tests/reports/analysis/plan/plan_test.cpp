@@ -180,6 +180,65 @@ TEST(Plan, WithoutSpeedsTheBestCellIsOnTheFewestGpus) {
         1U);
 }
 
+TEST(Plan, OfEquallyManyGpusTheCheapestPerHourIsTheBestAndThenTheOneWithTheMostRequests) {
+    PlannedCell cheap = cell_on("mi300x", 1, 2.5);
+    PlannedCell dear = cell_on("b200", 1, 5.5);
+    for (const auto& [first, second] : {std::pair(cheap, dear), std::pair(dear, cheap)}) {
+        const auto best = best_of({first, second}, false);
+        EXPECT_EQ((best == 0U ? first : second).gpu, "mi300x");
+    }
+    cheap.usd_per_h.reset();
+    dear.usd_per_h.reset();
+    dear.sequences_p50 = cheap.sequences_p50 + 1;
+    EXPECT_EQ(best_of({cheap, dear}, false), 1U);
+    EXPECT_EQ(best_of({dear, cheap}, false), 0U);
+}
+
+std::optional<std::string> answer_of_plan_to(const char* question, const CostGiven& known) {
+    for (const CostAnswer& answer : answers_from(known))
+        if (answer.question->name == std::string(question)) return answer.result + ": " + answer.verdict;
+    return {};
+}
+
+TEST(Plan, FourBitsAreMultipliedIn16AndDoNotServeExpertsThatEveryRequestReads) {
+    PlannedCell cell = cell_on("h100-sxm", 1, 2);
+    cell.weights = "fp8";
+    const DeploymentPlan plan = plan_with({cell});
+    const auto gpu = cards::find_gpu("h100-sxm");
+    const auto answer =
+        answer_of_plan_to("quantization", known_to_cost(plan, cell, cards::model_card("llama-3.1-8b"), gpu));
+    ASSERT_TRUE(answer);
+    EXPECT_THAT(*answer, HasSubstr("the full gain holds up to 74 requests in flight; from 148 on"));
+    EXPECT_FALSE(answer_of_plan_to("quantization",
+                                   known_to_cost(plan, cell, cards::model_card("qwen3-30b-a3b"), gpu)));
+}
+
+TEST(Plan, AnApiIsPaidForItsReadsOfTheCacheWhereTheDeploymentHasHits) {
+    const PlannedLengths lengths = lengths_of("4096", "200", {4096}, {200});
+    cards::ApiPrice api;
+    api.input = 3;
+    api.output = 15;
+    api.cache_read = .3;
+    CostGiven known;
+    add_api(known, lengths, 0, api, "some-api");
+    EXPECT_NEAR(known.numbers.at("api_usd_per_m").value, (15 + 20.48 * 3) / 21.48, 1e-9);
+    add_api(known, lengths, .5, api, "some-api");
+    EXPECT_NEAR(known.numbers.at("api_usd_per_m").value, 2.272, 1e-3);
+    EXPECT_EQ(known.numbers.at("api_usd_per_m").source, "api:some-api");
+    api.min_cache_tokens = 5000;
+    add_api(known, lengths, .5, api, "some-api");
+    EXPECT_NEAR(known.numbers.at("api_usd_per_m").value, (15 + 20.48 * 3) / 21.48, 1e-9);
+    EXPECT_FALSE(known.api->cache_read);
+}
+
+TEST(Plan, AContextThatIsAssumedIsNotTheWholeContext) {
+    DeploymentPlan plan = plan_with({cell_on("h100-sxm", 1, 2)});
+    EXPECT_THAT(sizing_console(plan), HasSubstr("of the whole context of 131,072"));
+    plan.knows_context = false;
+    EXPECT_THAT(sizing_console(plan), HasSubstr("of 131,072 tokens (the model's context is not known)"));
+    EXPECT_THAT(sizing_console(plan), Not(HasSubstr("whole context")));
+}
+
 TEST(Plan, TheAnswerNamesTheGpusAndTheBillFirst) {
     PlannedCell cell = cell_on("l40s", 2, 2.2);
     cell.speed = PlannedSpeed{.load = 10, .output_tokens_per_s = 1000};
@@ -209,6 +268,11 @@ TEST(Plan, SettingsCoverTheRequestsAndNoMore) {
     EXPECT_EQ(use.max_num_batched_tokens, 512U) << "the prompts of 1,000 tokens take two steps";
     EXPECT_EQ(use.max_num_seqs, 256U);
     EXPECT_EQ(suggested_settings(fixed_lengths(), cell, {}, 1200).max_model_len, 1200U);
+    PlannedCell groups = cell;
+    groups.deployment.tensor_parallel = 4;
+    groups.deployment.attention_data_parallel = true;
+    groups.sequences_p50 = 400;
+    EXPECT_EQ(suggested_settings(fixed_lengths(), groups, {}, 1200).max_num_seqs, 100U) << "of each group";
 }
 
 TEST(Plan, CommandsHaveTheNamesThatEachServerGivesItsOptions) {
@@ -245,6 +309,11 @@ TEST(Plan, CommandsSayHowTheGpusDivideTheModel) {
     EXPECT_THAT(server_command_of(plan, "vllm"),
                 HasSubstr("--tensor-parallel-size 1 --data-parallel-size 4 --enable-expert-parallel"));
     EXPECT_THAT(server_command_of(plan, "sglang"), HasSubstr("--dp-size 4 --enable-dp-attention"));
+    EXPECT_THAT(server_command_of(plan, "sglang"),
+                HasSubstr("--max-running-requests 32 --chunked-prefill-size 8192"))
+        << "which the server divides by its 4 groups";
+    EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("--max-num-seqs 8 --max-num-batched-tokens 2048"))
+        << "of each group";
     EXPECT_THROW(server_command_of(plan, "trtllm"), UsageError);
     plan.cells.front().deployment = {.tensor_parallel = 4, .context_parallel = 2};
     EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("--decode-context-parallel-size 2"));
@@ -258,6 +327,57 @@ std::string refusal_to_emit(const DeploymentPlan& plan, const char* server) {
         return error.what();
     }
     return "";
+}
+
+TEST(Plan, CommandsAskForTheFormatOfTheCacheThatKernelsHave) {
+    PlannedCell cell = cell_on("h100-sxm", 1, 3);
+    cell.kv = "fp8";
+    DeploymentPlan plan = plan_with({cell});
+    EXPECT_THAT(server_command_of(plan, "sglang"), HasSubstr("--kv-cache-dtype fp8_e4m3"));
+    EXPECT_THAT(refusal_to_emit(plan, "trtllm"), HasSubstr("--kv fp8"));
+    plan.model_kv = "fp8";
+    EXPECT_EQ(refusal_to_emit(plan, "trtllm"), "") << "it reads the format from the checkpoint";
+}
+
+TEST(Plan, CommandsServeTheWeightsThatArePlannedOrAreRefused) {
+    PlannedCell cell = cell_on("h100-sxm", 1, 3);
+    cell.weights = "int4";
+    DeploymentPlan plan = plan_with({cell});
+    plan.model_weights = "bf16";
+    plan.loads_own_model = true;
+    EXPECT_THAT(refusal_to_emit(plan, "vllm"),
+                HasSubstr("vllm cannot convert the bf16 weights of llama-3.1-8b to int4"));
+    plan.loads_own_model = false;
+    EXPECT_EQ(refusal_to_emit(plan, "vllm"), "") << "--model names a checkpoint";
+    plan.loads_own_model = true;
+    plan.cells.front().weights = "f16";
+    EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("--dtype float16"));
+    EXPECT_THAT(refusal_to_emit(plan, "trtllm"), HasSubstr("--model OWNER/NAME"));
+    plan.cells.front().weights = "fp8";
+    EXPECT_THAT(server_command_of(plan, "sglang"), HasSubstr("--quantization fp8"));
+    plan.cells.front().weights = "bf16";
+    EXPECT_THAT(server_command_of(plan, "vllm"), Not(HasSubstr("--dtype float")));
+    plan.cells.front().weights = plan.cells.front().kv = "f32";
+    EXPECT_THAT(server_command_of(plan, "vllm"), HasSubstr("--kv-cache-dtype auto --dtype float32"));
+    plan.cells.front().weights = "bf16";
+    EXPECT_THAT(refusal_to_emit(plan, "vllm"), HasSubstr("--kv f32"));
+}
+
+TEST(Plan, CommandsOfLlamacppNameTheFileOfARepositoryByItsFormat) {
+    PlannedCell cell = cell_on("h100-sxm", 1, 3);
+    DeploymentPlan plan = plan_with({cell});
+    plan.model = "owner/name-GGUF";
+    const auto repository = [&](const char* weights) {
+        plan.cells.front().weights = weights;
+        const std::string command = server_command_of(plan, "llamacpp");
+        const auto from = command.find("owner/");
+        return command.substr(from, command.find(' ', from) - from);
+    };
+    EXPECT_EQ(repository("q8_0"), "owner/name-GGUF:Q8_0");
+    EXPECT_EQ(repository("q4_k"), "owner/name-GGUF:Q4_K_M");
+    EXPECT_EQ(repository("int4"), "owner/name-GGUF") << "no file of llama.cpp has this format";
+    plan.model = "owner/name-GGUF:Q5_K_S";
+    EXPECT_EQ(repository("q5_k"), "owner/name-GGUF:Q5_K_S");
 }
 
 TEST(Plan, CommandsHaveRoomForAdapters) {
