@@ -105,18 +105,35 @@ reports::PlannedLengths drawn_lengths(const PlanCommand& command) {
     return reports::lengths_of(command.isl, command.osl, inputs, outputs);
 }
 
-/// The file of requests in place of --isl and --osl; empty if there is none.
-const std::string& file_in(const PlanCommand& command) {
-    return command.log.empty() ? command.dataset : command.log;
+/// The file of requests in place of --isl and --osl, and how its rows are read.
+struct RequestsFile {
+    std::string path;  ///< empty: there is none
+    Spec format;       ///< without a name: as the file looks
+};
+
+/// The file of --log, whose columns --dataset may name, or that of --dataset, which may have its columns
+/// beside it: columns:path=FILE,input_tokens=NAME.
+RequestsFile file_in(const PlanCommand& command) {
+    std::error_code error;
+    const bool has_format = !command.dataset.empty() && !std::filesystem::exists(command.dataset, error) &&
+                            (!command.log.empty() || command.dataset.find("path=") != std::string::npos);
+    if (!has_format) return {command.log.empty() ? command.dataset : command.log, {}};
+    Spec format = parse_spec(command.dataset);
+    std::string path = command.log.empty() ? datasets::file_of(format, "") : command.log;
+    format.fields.erase("path");
+    return {std::move(path), std::move(format)};
 }
 
 datasets::FileDescription described(const PlanCommand& command) {
     const char* const option = command.log.empty() ? "--dataset" : "--log";
-    const std::string& file = file_in(command);
-    if (!command.log.empty() && !command.dataset.empty())
-        throw UsageError("--log and --dataset both say what the requests are; give one of them");
-    auto found =
-        datasets::description_of(file, datasets::row_format_of(parse_spec(datasets::guessed_format(file))));
+    const auto [file, format] = file_in(command);
+    if (!command.log.empty() && !command.dataset.empty() && format.name.empty())
+        throw UsageError(
+            "--log and --dataset both name a file; beside --log, --dataset says which of its columns holds "
+            "what: columns:input_tokens=NAME,output_tokens=NAME,at_s=NAME");
+    auto found = datasets::description_of(
+        file,
+        datasets::row_format_of(format.name.empty() ? parse_spec(datasets::guessed_format(file)) : format));
     if (!found.total)
         throw UsageError(fmt::format(
             "{} {}: its rows do not state the tokens of prompts and answers, which depend on the model's "
@@ -241,11 +258,12 @@ LoadPlan asked_of(const PlanCommand& command, const PlannedCell& cell) {
         asked.classes.front().dataset = prompts_with_hits(command);
         return asked;
     }
-    if (file_in(command).empty()) {
+    if (const RequestsFile file = file_in(command); file.path.empty()) {
         asked.classes.front().dataset = {"synthetic", {{"isl", command.isl}}};
         if (!has_pairs(command)) asked.classes.front().dataset.fields["osl"] = command.osl;
     } else {
-        asked.classes.front().dataset_path = file_in(command);
+        asked.classes.front().dataset = file.format;
+        asked.classes.front().dataset_path = file.path;
     }
     return asked;
 }
@@ -282,8 +300,16 @@ void price(DeploymentPlan& plan, const PlanCommand& command) {
         command.price.empty() ? cards::default_price_cards() : std::vector{cards::price_card(command.price)};
     const std::optional<std::string> basis =
         command.price_basis.empty() ? std::nullopt : std::optional(command.price_basis);
+    // A GPU without a price on a basis that others have is planned without one.
+    const auto lacks_basis = [&](const PlannedCell& cell) {
+        return basis && std::ranges::none_of(prices, [&](const cards::PriceCard& card) {
+                   const cards::PricedItem* const item = cards::priced_gpu(card, cell.gpu);
+                   return item != nullptr && item->usd_per_h.contains(*basis);
+               });
+    };
+    const bool basis_is_known = !std::ranges::all_of(plan.cells, lacks_basis);
     for (PlannedCell& cell : plan.cells) {
-        if (cell.profile.empty()) continue;
+        if (cell.profile.empty() || (basis_is_known && lacks_basis(cell))) continue;
         for (const cards::PriceCard& card : prices) {
             if (!command.price_basis.empty() && command.price.empty() &&
                 cards::priced_gpu(card, cell.gpu) == nullptr)
@@ -365,13 +391,7 @@ void decide(DeploymentPlan& plan, const PlanCommand& command, const std::optiona
     if (cell.kv != "auto") types.kv_dtype = cell.kv;
     reports::CostGiven known = reports::known_to_cost(
         plan, cell, cards::model_card(command.cells.model_card, types), cards::find_gpu(cell.gpu));
-    if (api) {
-        known.api = api;
-        known.api_name = command.api;
-        if (!cards::caches_prompts_of(*api, plan.lengths.input_mean)) known.api->cache_read.reset();
-        const double mix = known.numbers.at("mix").value;
-        known.numbers["api_usd_per_m"] = {(api->output + mix * api->input) / (1 + mix), "api:" + command.api};
-    }
+    if (api) reports::add_api(known, plan.lengths, command.hit.value_or(0), *api, command.api);
     if (!plan.price_card.empty()) {
         const cards::PriceCard card =
             cards::price_card(command.price.empty() ? plan.price_card : command.price);
@@ -399,7 +419,7 @@ void name_inputs(DeploymentPlan& plan, const PlanCommand& command) {
                                 : fmt::format("default of {} on {}", plan.engine, cell.gpu)};
     if (command.hit)
         plan.inputs["hit"] = {*command.hit, "given; prompts begin with one of 8 texts"};
-    else if (file_in(command).empty())
+    else if (file_in(command).path.empty())
         plan.inputs["hit"] = {0, "assumed, because no prompt begins like another; see --hit"};
 }
 
@@ -473,11 +493,11 @@ void plan(const PlanCommand& command) {
             "limits and demands need the speed of a GPU, and --gpu-memory says its size alone; add --gpu "
             "NAME, or leave --slo and the demand out");
     reports::PlannedLengths lengths;
-    if (const std::string& file = file_in(command); file.empty()) {
+    if (const RequestsFile file = file_in(command); file.path.empty()) {
         lengths = drawn_lengths(command);
     } else {
         const datasets::FileDescription found = described(command);
-        lengths = lengths_in(found, file);
+        lengths = lengths_in(found, file.path);
         const bool has_demand = demand.requests_per_s || demand.users;
         if (!command.log.empty() && !has_demand && !slos.empty()) {
             if (found.hours.size() > 1) demand.hours = found.hours;
@@ -590,10 +610,13 @@ void add_load_options(CLI::App& sub, PlanCommand& command) {
         ->capture_default_str();
     sub.add_option("--osl", command.osl, "Output lengths in tokens")->capture_default_str();
     const auto lengths = [&](CLI::Option* option) { return option->excludes("--isl")->excludes("--osl"); };
-    lengths(sub.add_option("--dataset", command.dataset,
-                           "A file of requests that states their lengths, in place of --isl and --osl"));
+    lengths(
+        sub.add_option("--dataset", command.dataset,
+                       "A file of requests that states their lengths, in place of --isl and --osl, or the "
+                       "columns of one: columns:path=FILE,input_tokens=NAME,output_tokens=NAME"));
     lengths(sub.add_option("--log", command.log,
-                           "A log with times and lengths; with --slo, the demand is that of its hours"));
+                           "A log with times and lengths, whose columns --dataset columns:… may name; with "
+                           "--slo, the demand is that of its hours"));
     sub.add_option("--hit", command.hit,
                    "Share of a prompt that is one of 8 texts, which the prefix cache holds, in the runs of "
                    "the search; needs one length as --isl [0]")

@@ -171,6 +171,8 @@ class Manifests(Case):
                 ("compose", ["--gpu-memory", "8GiB", "--tp", 1], ["--emit", "missing"])):
             with self.subTest(form=form, arguments=arguments):
                 self.fails_clearly(paretoken("plan", *self.CARD, *arguments, "--emit", form), 2, *words)
+        other_weights = ["--model-card", "llama3-8b", "--gpu", "h100x1", "--weights", "int4"]
+        self.fails_clearly(paretoken("plan", *other_weights, "--emit", "vllm"), 2, "int4", "--model OWNER/NAME")
 
 
 class Divisions(Case):
@@ -619,6 +621,19 @@ class FromAFile(Case):
         self.succeeds(done)
         self.assertGreater(plan["cells"][0]["speed"]["load"], 1)
 
+    def test_the_columns_of_a_file_can_be_named(self):
+        file = self.directory / "log.csv"
+        file.write_text("at,in,out\n" + "".join(f"{i / 2},1000,100\n" for i in range(14400)))
+        columns = "input_tokens=in,output_tokens=out"
+        done, plan = planned("--model-card", "llama3-8b", "--gpu", "l40sx1", *LIMITS, "--log", file, "--dataset",
+                             f"columns:{columns},at_s=at")
+        self.succeeds(done)
+        self.assertAlmostEqual(plan["demand"]["requests_per_s"], 2, delta=.01)
+        self.assertGreater(plan["cells"][0]["speed"]["load"], 1)
+        done, plan = planned("--model-card", "llama3-8b", "--gpu", "l40sx1", "--dataset", f"columns:path={file},{columns}")
+        self.succeeds(done)
+        self.assertEqual(plan["lengths"]["tokens_max"], 1100)
+
     def test_files_that_say_too_little_are_refused_by_name(self):
         card = ["--model-card", "llama3-8b", "--gpu", "h100x1"]
         lengths = self.log([{"input_tokens": 10, "output_tokens": 5}], "lengths.jsonl")
@@ -751,9 +766,18 @@ class BadInput(Case):
                 ([*card, "--gpu", "h100", *LIMITS, "--hit", 1.2], ["--hit 1.2"]),
                 ([*card, "--gpu", "h100", *LIMITS, "--hit", ".5", "--isl", "lognormal:mean=512,cv=1"], ["--hit 0.5", "--isl 2000"]),
                 ([*card, "--gpu", "h100", *LIMITS, "--price", "nonesuch", "--emit", "tgi"], ["--emit", "vllm"]),
+                ([*card, "--gpu", "h100", "--max-model-len", 200000], ["--max-model-len 200000", "131072"]),
+                ([*card, "--gpu", "h100", "--attention-dp"], ["--attention-dp", "no experts"]),
                 ([*card, "--gpu", "h100", "--isl", 200000], ["--isl", "context"])):
             with self.subTest(arguments):
                 self.fails_clearly(paretoken("plan", *arguments), 2, *words)
+
+    def test_a_gpu_without_a_price_on_the_basis_is_planned_without_one(self):
+        card = ["--model-card", "llama3-8b", "--gpu", "a10,h100", "--tp", 1, "--price-basis"]
+        done, plan = planned(*card, "spot")
+        self.succeeds(done)
+        self.assertEqual(["usd_per_h" in cell for cell in plan["cells"]], [False, True])
+        self.fails_clearly(paretoken("plan", *card, "spott"), 2, "spott", "on_demand")
 
     def test_a_larger_share_of_the_memory_is_the_first_remedy(self):
         done = self.succeeds(paretoken("plan", "--model-card", "deepseek-v3", "--gpu", "h20x8"))
