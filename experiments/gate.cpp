@@ -15,6 +15,7 @@
 #include "core/run/distinct_runs.h"
 #include "core/stable_sort.h"
 #include "core/text/command_secrets.h"
+#include "core/validity/validity.h"
 #include "experiments/run.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/provenance.h"
@@ -230,7 +231,7 @@ GateRun run_of(Gating& gating, std::uint64_t pair, std::size_t side) {
         GateRun run = reports::read_gate_run(directory);
         const std::string why = reports::why_unusable(run.result, is_candidate);
         if (why.empty()) return run;
-        if (attempt == kAttempts && reports::spoiled_by_instrument(run.result))
+        if (attempt == kAttempts && spoiled_by_instrument(run.result))
             throw SpoiledRun(fmt::format("{}: {}", directory.string(), why));
         if (attempt == kAttempts)
             throw Error(

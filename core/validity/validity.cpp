@@ -33,6 +33,13 @@ bool is_of_host(std::string_view check) {
                                [&](const Check& known) { return known.of_host && known.name == check; });
 }
 
+bool spoiled_by_instrument(const RunResult& run) {
+    if (run.partial || run.validity.verdict != Verdict::invalid) return false;
+    return std::ranges::all_of(run.validity.reasons, [](const Reason& reason) {
+        return reason.severity != Verdict::invalid || is_of_host(reason.check);
+    });
+}
+
 std::string gravest_reason(const Validity& validity) {
     for (const Reason& reason : validity.reasons)
         if (reason.severity == validity.verdict) return reason.text;

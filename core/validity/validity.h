@@ -16,6 +16,10 @@ Validity validity_of(const RunResult& result, const ValidityOptions& options = {
 /// Returns whether a check is about the client and its host, and says nothing against the server.
 bool is_of_host(std::string_view check);
 
+/// Returns whether a whole run is invalid because of the client's host alone, so that it says nothing about
+/// the server, and another one may be valid.
+bool spoiled_by_instrument(const RunResult& run);
+
 /// Returns the text of the first reason whose severity is the verdict; empty if there is none.
 std::string gravest_reason(const Validity& validity);
 

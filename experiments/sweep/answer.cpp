@@ -16,6 +16,7 @@
 #include "core/plan/plan_fields.h"
 #include "core/result/metrics.h"
 #include "core/result/overload.h"
+#include "core/validity/validity.h"
 #include "reports/analysis/sweep/longer_run.h"
 #include "reports/files/run_directory.h"
 
@@ -121,6 +122,16 @@ SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos)
     if (!is_shown && result.validity.verdict == Verdict::invalid && only_failed(result))
         return SloVerdict::missed;
     return all;
+}
+
+bool is_within_although_spoiled(const RunResult& result, const std::vector<Slo>& slos) {
+    const SloVerdict verdict = verdict_on_all(result, slos);
+    return spoiled_by_instrument(result) && (verdict == SloVerdict::met || verdict == SloVerdict::within);
+}
+
+bool says_something(const RunResult& result, const std::vector<Slo>& slos) {
+    return result.validity.verdict != Verdict::invalid || only_failed(result) ||
+           is_within_although_spoiled(result, slos);
 }
 
 std::string binding_of(const RunResult& result, const LoadPlan& asked) {

@@ -20,6 +20,14 @@ bool only_failed(const RunResult& result);
 /// up, and for a run that is invalid because requests failed, unless it is shown to meet all.
 SloVerdict verdict_on_all(const RunResult& result, const std::vector<Slo>& slos);
 
+/// Returns whether a run keeps all SLOs although the client's host spoiled it. The delays of the client only
+/// make times longer and rates lower, so that a search may go on from there.
+bool is_within_although_spoiled(const RunResult& result, const std::vector<Slo>& slos);
+
+/// Returns whether a search learns from a run: it is not invalid, or only the server failed, or
+/// is_within_although_spoiled().
+bool says_something(const RunResult& result, const std::vector<Slo>& slos);
+
 /// Returns why the verdict on a run is missed: the server does not keep up, else the first SLO of `asked`
 /// that is missed, else too many requests fail.
 std::string binding_of(const RunResult& result, const LoadPlan& asked);

@@ -15,6 +15,7 @@
 #include "core/result/overload.h"
 #include "core/stable_sort.h"
 #include "core/statistics.h"
+#include "core/validity/validity.h"
 #include "experiments/session.h"
 #include "experiments/sweep/answer.h"
 #include "experiments/sweep/knee_search.h"
@@ -93,11 +94,18 @@ UsualLength first_length(const SloSearchPlan& plan) {
     return {.fewest = 30, .fewest_slots = 1};
 }
 
-/// Returns the time after which a first run ends with fewer requests, so that it leaves time for the others.
-Duration first_duration(const SloSearchPlan& plan) {
-    constexpr std::size_t kFirstRuns = 8;
-    const std::size_t runs = plan.ladder ? std::max(kFirstRuns, 2 * plan.sweep.levels.size()) : kFirstRuns;
-    return std::max<Duration>(*plan.max_time / static_cast<std::int64_t>(runs), std::chrono::seconds(1));
+/// Returns the time after which a first run ends with fewer requests, so that it leaves time for the others:
+/// an eighth of --max-time, or as long as the fewest requests that tell something take at `requests_per_s`,
+/// but at most a third. The first run of all, at no known rate, may take the third.
+Duration first_duration(const SloSearchPlan& plan, std::optional<double> requests_per_s) {
+    constexpr double kTelling = 25;  // requests, of which the first do not count
+    constexpr double kUsualPart = 1.0 / 8;
+    constexpr double kMostPart = 1.0 / 3;
+    const double all = seconds(*plan.max_time);
+    const double of_level = all / static_cast<double>(std::max<std::size_t>(8, 2 * plan.sweep.levels.size()));
+    const double telling = requests_per_s ? kTelling / *requests_per_s : all;
+    const double found = std::clamp(telling, kUsualPart * all, kMostPart * all);
+    return std::max<Duration>(from_seconds(plan.ladder ? of_level : found), std::chrono::seconds(1));
 }
 
 std::unique_ptr<LevelSearch> search_of(const SloSearchPlan& plan) {
@@ -163,8 +171,9 @@ bool makes_a_run(const SloSearchPlan& plan, const KnownSteps& known) {
 }
 
 StepResult told_of(const RunResult& result, const std::vector<Slo>& slos) {
-    return {verdict_on_all(result, slos), result.throughput.at(figure::kRequests).value_or(0),
-            times_enough_for_all(result, slos),
+    const bool is_spoiled = is_within_although_spoiled(result, slos);
+    return {is_spoiled ? SloVerdict::within : verdict_on_all(result, slos),
+            result.throughput.at(figure::kRequests).value_or(0), times_enough_for_all(result, slos),
             result.stop && result.stop->rule == loadgen::name_of(loadgen::StopKind::duration)};
 }
 
@@ -262,6 +271,19 @@ std::vector<Continuation> continuations_of(const SloSearchPlan& plan, const repo
     return all;
 }
 
+/// Throws Error if a run of a search says nothing about the server.
+void require_something(const RunResult& result, const std::vector<Slo>& slos, const SweepPoint& point,
+                       const fs::path& directory) {
+    if (says_something(result, slos)) return;
+    throw Error(
+        ExitCode::measurement_invalid,
+        fmt::format("the search ended because the run at {} is invalid; its reasons are in run.json in {}{}",
+                    point.load_label, (directory / point.directory).string(),
+                    spoiled_by_instrument(result) ? "; --host-noise accept takes what a busy host of the "
+                                                    "client measures as it is, and the same command goes on"
+                                                  : ""));
+}
+
 /// Returns the result of an earlier search at this point.
 std::optional<RunResult> measured_before(const SweepFile& file, const SweepPoint& point,
                                          const fs::path& directory) {
@@ -274,11 +296,13 @@ std::optional<RunResult> measured_before(const SweepFile& file, const SweepPoint
 
 }  // namespace
 
-LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const SweepPoint& point) {
+LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const SweepPoint& point,
+                      std::optional<double> requests_per_s) {
     LoadPlan asked = plan_at(plan.sweep, point);
     if (!asked.stop.requests && !asked.stop.duration) {
         asked.stop.requests = usual_requests(asked, first_length(plan));
-        if (plan.max_time && plan.least_e2e_times == 0) asked.stop.duration = first_duration(plan);
+        if (plan.max_time && plan.least_e2e_times == 0)
+            asked.stop.duration = first_duration(plan, requests_per_s);
     }
     if (asked.stop.requests) *asked.stop.requests *= step.longer;
     if (asked.stop.duration) *asked.stop.duration *= static_cast<std::int64_t>(step.longer);
@@ -304,28 +328,32 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
     for (auto step = search.next(); step; step = search.next()) {
         const SweepPoint point = point_of(plan, *step);
         auto result = measured_before(file, point, directory);
+        if (result && !says_something(*result, slos)) result.reset();
         const bool is_earlier = result.has_value();
         session.watcher.point_begins(search.runs() + 1, plan.max_time ? 0 : plan.max_runs, point.load_label,
                                      is_earlier);
         const TimePoint began = Clock::now();
         if (!result) {
-            LoadPlan asked = plan_of_step(plan, *step, point);
+            LoadPlan asked = plan_of_step(plan, *step, point, most_requests_per_s);
             if (plan.sweep.axis == Axis::request_rate && asked.stop.requests)
                 asked.stop.requests =
                     std::max(*asked.stop.requests,
                              step->longer * static_cast<std::uint64_t>(plan.least_e2e_times * step->level *
                                                                        shortest_e2e_s.value_or(0)));
-            result = measure_point(target, asked, file, point, directory, session);
-            if (result->partial)
-                throw RuntimeError(fmt::format("interrupted; this command continues the search: {}",
-                                               shell_line(words_to_continue(session.invocation, directory))));
+            constexpr int kAttempts = 2;
+            for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+                result = measure_point(target, asked, file, point, directory, session);
+                if (result->partial)
+                    throw RuntimeError(
+                        fmt::format("interrupted; this command continues the search: {}",
+                                    shell_line(words_to_continue(session.invocation, directory))));
+                if (says_something(*result, slos) || !spoiled_by_instrument(*result)) break;
+                if (attempt < kAttempts)
+                    session.watcher.warn(fmt::format(
+                        "{} is measured again, because the client's host spoiled the run", point.load_label));
+            }
         }
-        if (result->validity.verdict == Verdict::invalid && !only_failed(*result))
-            throw Error(
-                ExitCode::measurement_invalid,
-                fmt::format(
-                    "the search ended because the run at {} is invalid; its reasons are in run.json in {}",
-                    point.load_label, (directory / point.directory).string()));
+        require_something(*result, slos, point, directory);
         const StepResult told = told_of(*result, slos);
         const double rate = told.requests_per_s;
         most_requests_per_s = std::max(most_requests_per_s.value_or(0), rate);

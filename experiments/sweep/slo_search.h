@@ -34,8 +34,10 @@ struct SloSearchPlan {
 };
 
 /// Returns the plan of the run for a step at `point`. A longer step has more requests, or more time; a first
-/// run of open length has usual_requests(), on a ladder up to twice as many.
-LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const reports::SweepPoint& point);
+/// run of open length has usual_requests(), on a ladder up to twice as many. With a time limit of the search
+/// it also ends after a part of that, which depends on the highest rate that was measured, if any.
+LoadPlan plan_of_step(const SloSearchPlan& plan, const SearchStep& step, const reports::SweepPoint& point,
+                      std::optional<double> requests_per_s = {});
 
 /// Searches, and writes sweep.json with every step and the result; `file` holds both, also if it throws.
 /// Throws RuntimeError when a level cannot be measured or a stop is requested, Error with

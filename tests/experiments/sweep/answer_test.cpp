@@ -43,6 +43,21 @@ TEST_F(AnswerOfALadder, has_the_highest_load_that_is_shown_to_meet_the_limits) {
     EXPECT_NO_THROW(require_shown(file, {}, found, 1));
 }
 
+TEST_F(AnswerOfALadder, a_spoiled_run_within_the_limits_says_something_and_another_one_nothing) {
+    const reports::SweepFile file = measured_ladder("tpot_p95:9", "600");
+    const std::vector<Slo> slos = parse_slos({"tpot_p95:9"});
+    const auto spoiled = [&](std::size_t level, const char* check) {
+        RunResult run = *finished_run(directory_ / "ladder" / file.points[level].directory);
+        run.validity = {Verdict::invalid, {{Verdict::invalid, check, "a reason"}}};
+        return run;
+    };
+    EXPECT_TRUE(says_something(spoiled(0, "instrument"), slos));
+    EXPECT_TRUE(is_within_although_spoiled(spoiled(0, "instrument"), slos));
+    EXPECT_FALSE(says_something(spoiled(2, "instrument"), slos)) << "the delays may be what misses the limit";
+    EXPECT_FALSE(says_something(spoiled(0, "fewer_tokens"), slos)) << "that is not the host";
+    EXPECT_TRUE(says_something(spoiled(2, "errors"), slos));
+}
+
 TEST_F(AnswerOfALadder, has_the_run_that_would_show_what_was_only_measured) {
     const reports::SweepFile file = measured_ladder("tpot_p99:9", "128");
     const reports::SweepSearch found = answer(file);

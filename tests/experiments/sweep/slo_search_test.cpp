@@ -207,9 +207,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(VirtualSearch, gives_a_first_run_few_requests_and_a_part_of_the_time) {
     SloSearchPlan plan = plan_for({"ttft_p95:60"});
     plan.sweep.asked.stop = {};
-    const auto stop_at = [&](double level, std::uint64_t longer = 1) {
+    const auto stop_at = [&](double level, std::uint64_t longer = 1, std::optional<double> rate = 1000) {
         const SearchStep step{level, longer};
-        return plan_of_step(plan, step, {.load = level}).stop;
+        return plan_of_step(plan, step, {.load = level}, rate).stop;
     };
     EXPECT_EQ(stop_at(1).requests, 30U);
     EXPECT_EQ(stop_at(64).requests, 20U * 64);
@@ -217,6 +217,9 @@ TEST_F(VirtualSearch, gives_a_first_run_few_requests_and_a_part_of_the_time) {
     plan.max_time = std::chrono::seconds(80);
     EXPECT_EQ(stop_at(1).duration, std::chrono::seconds(10));
     EXPECT_EQ(stop_at(1, 4).duration, std::chrono::seconds(40));
+    EXPECT_EQ(stop_at(2, 1, 1.25).duration, std::chrono::seconds(20)) << "25 requests at this rate";
+    EXPECT_GT(stop_at(1, 1, {}).duration, std::chrono::seconds(26)) << "the first one of all";
+    EXPECT_LT(stop_at(2, 1, .01).duration, std::chrono::seconds(27)) << "at most a third";
     plan.ladder = true;
     plan.sweep.levels = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
     EXPECT_EQ(stop_at(1).duration, std::chrono::seconds(4));

@@ -335,13 +335,6 @@ std::string why_unusable(const RunResult& run, bool is_candidate) {
     return invalid_reasons(run, is_candidate);
 }
 
-bool spoiled_by_instrument(const RunResult& run) {
-    if (run.partial || run.validity.verdict != Verdict::invalid) return false;
-    return std::ranges::all_of(run.validity.reasons, [](const Reason& reason) {
-        return reason.severity != Verdict::invalid || is_of_host(reason.check);
-    });
-}
-
 GateReport ended_by_time(GateReport report) {
     const std::string few = too_few_text(report);
     if (few.empty() && report.verdict == GateVerdict::inconclusive)

@@ -26,9 +26,6 @@ void require_comparable(std::span<const GateRun> baseline, std::span<const GateR
 /// requests do not exclude a candidate's run, because a gate judges them.
 std::string why_unusable(const RunResult& run, bool is_candidate);
 
-/// Whether a run is invalid only because of the client and its host.
-bool spoiled_by_instrument(const RunResult& run);
-
 /// The report of a gate that ended because the instrument spoiled a run twice: inconclusive, with `what`
 /// first in its headline; the metrics stay judged by the runs before.
 GateReport ended_by_instrument(GateReport report, const std::string& what);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/validity/validity.h"
 #include "reports/analysis/gate/words.h"
 #include "tests/reports/analysis/gate/gate_runs.h"
 
