@@ -328,10 +328,12 @@ void create_baseline(const GateCommand& command, const GatePlan& plan, const exp
           runs.size(), command.store);
 }
 
-/// Returns ", at most 6 more minutes" for a gate that is not at its last look.
-std::string time_left_of(const GateReport& report) {
+/// Returns ", at most 6 more minutes" for a gate that is not at its last look. `of_time`: what is left of
+/// --max-time.
+std::string time_left_of(const GateReport& report, std::optional<Duration> of_time) {
     if (!report.pair_s || report.pairs >= report.policy.max_pairs) return "";
-    const double left = *report.pair_s * static_cast<double>(report.policy.max_pairs - report.pairs);
+    double left = *report.pair_s * static_cast<double>(report.policy.max_pairs - report.pairs);
+    if (of_time) left = std::min(left, std::max(0.0, seconds(*of_time)));
     return left < 90 ? fmt::format(", at most {:.0f} more seconds", std::ceil(left))
                      : fmt::format(", at most {:.0f} more minutes", std::ceil(left / 60));
 }
@@ -360,11 +362,13 @@ void measure(const GateCommand& command, const GatePlan& plan, const experiments
              const fs::path& directory, ConsoleWatcher& watcher, const std::stop_token& stop) {
     if (creates_baseline(command)) return create_baseline(command, plan, access, directory, watcher, stop);
     const bool quiet = command.shown.quiet;
-    const auto tell = [quiet](const GateReport& report) {
-        if (!quiet && report.verdict == reports::GateVerdict::inconclusive)
-            print(stderr, "after {} {}{}: {}\n", report.pairs,
-                  report.design == reports::GateDesign::stored ? "runs" : "pairs", time_left_of(report),
-                  reports::progress_of(report));
+    const auto tell = [&plan, quiet, began = Clock::now()](const GateReport& report) {
+        if (quiet || report.verdict != reports::GateVerdict::inconclusive) return;
+        const auto of_time =
+            plan.max_time ? std::optional(*plan.max_time - (Clock::now() - began)) : std::nullopt;
+        print(stderr, "after {} {}{}: {}\n", report.pairs,
+              report.design == reports::GateDesign::stored ? "runs" : "pairs", time_left_of(report, of_time),
+              reports::progress_of(report));
     };
     const GateReport report =
         experiments::measure_gate(plan, access, directory, {this_invocation(), watcher, stop}, tell);

@@ -558,6 +558,10 @@ std::string stored_text(const GateReport& report) {
         needed = std::max(needed, *row.stored_to_decide);
     }
     if (needed == 0) return "Add runs (`paretoken baseline update NAME RUN…`)";
+    // The number decides if the further runs differ as little as those so far, which is a half of the cases.
+    const auto stored =
+        static_cast<std::uint64_t>(std::ranges::count(report.runs, false, &GateRunNote::of_candidate));
+    needed += (needed - std::min(needed, stored) + 1) / 2;
     return fmt::format(
         "About {} stored runs of this length would: add runs (`paretoken baseline update NAME RUN…{}`)",
         needed, needed > kKept ? fmt::format(" --keep {}", needed) : "");

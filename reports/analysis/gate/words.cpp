@@ -89,6 +89,22 @@ std::string amount_text(const GateRow& row, double shift) {
     return fmt::format("{} % {}", number_text(std::abs(percent_of(row, shift))), direction);
 }
 
+namespace {
+
+/// Whether the policy's floor replaces the tolerance, because the baseline is small.
+bool is_at_floor(const GateRow& row) {
+    return row.floor > 0 && percent_of(row, row.limit) > row.tolerance * 100 + 1e-9;
+}
+
+/// ", the 2 ms that the policy allows however small the baseline is"
+std::string floor_text(const GateRow& row) {
+    return fmt::format(", the {} {} that the policy allows however small the baseline is",
+                       number_text(is_time(row) ? row.floor * 1e3 : row.floor),
+                       is_time(row) ? "ms" : row.unit);
+}
+
+}  // namespace
+
 std::string change_text(const GateRow& row) {
     if (row.points)
         return fmt::format("from {} % to {} %", number_text(row.baseline.value_or(0) * 100),
@@ -96,8 +112,8 @@ std::string change_text(const GateRow& row) {
     if (!row.shift) return row.reason;
     std::string text = amount_text(row, *row.shift);
     if (row.ci95)
-        text += fmt::format(" (95 % interval of the change: {}; tolerance: {:.3g} %)", amounts_text(row),
-                            percent_of(row, row.limit));
+        text += fmt::format(" (95 % interval of the change: {}; tolerance: {:.3g} %{})", amounts_text(row),
+                            percent_of(row, row.limit), is_at_floor(row) ? floor_text(row) : "");
     return text;
 }
 
@@ -124,8 +140,7 @@ std::string bound_text(const GateRow& row) {
 std::string tolerance_text(const GateRow& row) {
     if (is_limit(row)) return "";
     if (row.points) return points_text(row.tolerance);
-    if (row.floor > 0 && percent_of(row, row.limit) > row.tolerance * 100 + 1e-9)
-        return fmt::format("{:.3g} (floor)", percent_of(row, row.limit));
+    if (is_at_floor(row)) return fmt::format("{:.3g} (floor)", percent_of(row, row.limit));
     return fmt::format("{:.3g}", row.tolerance * 100);
 }
 

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "reports/analysis/gate/words.h"
+
 namespace paretoken::reports {
 namespace {
 
@@ -247,12 +249,13 @@ TEST(GateHeadline, names_more_runs_only_if_the_gate_does_not_allow_them_already)
                 HasSubstr("More runs of the candidate do not decide itl_p50: the stored"));
     EXPECT_THAT(headline_of(report), HasSubstr("Add many runs (`paretoken baseline update NAME RUN…`), or "));
     report.rows[0].stored_to_decide = 12;
+    report.runs.resize(6);  // of the baseline
     EXPECT_THAT(
         headline_of(report),
-        HasSubstr("About 12 stored runs of this length would: add runs (`paretoken baseline update NAME "
+        HasSubstr("About 15 stored runs of this length would: add runs (`paretoken baseline update NAME "
                   "RUN…`), measure both sides in pairs, or give this metric a larger tolerance."));
     report.rows[0].stored_to_decide = 40;
-    EXPECT_THAT(headline_of(report), HasSubstr("(`paretoken baseline update NAME RUN… --keep 40`)"));
+    EXPECT_THAT(headline_of(report), HasSubstr("(`paretoken baseline update NAME RUN… --keep 57`)"));
 }
 
 TEST(GateProgress, says_what_is_open_and_not_what_would_decide) {
@@ -397,6 +400,17 @@ TEST(GateHeadline, names_at_most_three_metrics_whose_number_of_pairs_is_unknown)
         report.rows.back().title = title;
     }
     EXPECT_THAT(headline_of(report), HasSubstr("above 1000 for a; b; c and 2 more: measure"));
+}
+
+TEST(ChangeText, names_the_floor_where_it_replaces_the_tolerance) {
+    GateRow row{.metric = "tpot_p95", .title = "TPOT, p95", .unit = "s", .tolerance = .1, .floor = .002};
+    row.shift = .25;
+    row.ci95 = Interval{.2, .3};
+    row.limit = .18;
+    EXPECT_THAT(change_text(row),
+                HasSubstr("%, the 2 ms that the policy allows however small the baseline is)"));
+    row.limit = .09;
+    EXPECT_THAT(change_text(row), Not(HasSubstr("2 ms")));
 }
 
 }  // namespace
