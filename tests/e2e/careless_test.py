@@ -54,7 +54,7 @@ class CommandLine(Case):
         done = self.measures(paretoken(*server, "--price", "2.50", "--out", self.out))
         self.assertIn("$2.50/h, --price 2.50)", done.stdout)
         sweep = self.measures(paretoken("sweep", *server[1:4], 20, "--concurrency", "1,4", "--price", 2, "--out", self.directory / "s"))
-        self.assertIn("at $2.00/h, --price 2", sweep.stdout)
+        self.assertIn("at $2.00/h, --price 2", " ".join(sweep.stdout.split()))
         self.assertIn(" $/M ", sweep.stdout)
         report = paretoken("report", self.out, "--price", "2.50", "--no-micro", "--out", self.directory / "page.html")
         self.assertEqual(report.returncode, 0, report.stderr)
