@@ -82,16 +82,18 @@ std::string with_names_of_file(std::string message, const Columns& columns) {
 RowFormat columns_format(const Spec& spec) {
     spec.expect_only({"path", "osl", "prompt", "messages", "input_tokens", "output_tokens", "at_s",
                       "timestamp", "class", "slo", "body", "conversation", "turn", "model", "hash_ids",
-                      "block"});
+                      "block", "unit"});
     Columns columns = spec.fields;
-    for (const char* const own : {"path", "osl", "block"}) columns.erase(own);
+    for (const char* const own : {"path", "osl", "block", "unit"}) columns.erase(own);
     const bool has_text = columns.contains("prompt") || columns.contains("messages");
     if (!has_text && !columns.contains("input_tokens"))
         throw UsageError(
             "--dataset columns: name the column of the prompts, or of their lengths: columns:prompt=question "
             "or columns:input_tokens=n");
     const std::string block = fmt::format(",\"block_tokens\":{:.0f}}}", spec.number_or("block", 512));
-    const RowFormat inner = has_text ? custom_format({}) : turns_format({});
+    Spec of_rows{.name = "columns", .fields = {}};
+    if (const auto unit = spec.fields.find("unit"); unit != spec.fields.end()) of_rows.fields.insert(*unit);
+    const RowFormat inner = has_text ? custom_format(of_rows) : turns_format(of_rows);
     const bool has_blocks = columns.contains("hash_ids");
     const auto seen = std::make_shared<SeenColumns>();
     for (const auto& [ours, theirs] : columns) seen->try_emplace(ours, false);

@@ -133,13 +133,16 @@ std::vector<std::string> unknown_fields_in(dom::element element, const Row& row,
     return unknown;
 }
 
+/// Returns the seconds of a number under "timestamp".
+using SecondsOf = double (*)(double);
+
 /// Reads the fields that rows with texts and rows with lengths both have.
-Row common_fields_in(const dom::element& object, const RowPlace& place) {
+Row common_fields_in(const dom::element& object, SecondsOf seconds_of, const RowPlace& place) {
     Row row;
     row.input_tokens = tokens_in(object, "input_tokens", place);
     row.output_tokens = output_tokens_in(object, place);
     row.at_s = time_in(object, "at_s", seconds_of_number, place);
-    if (!row.at_s) row.at_s = time_in(object, "timestamp", seconds_of_milliseconds, place);  // AIPerf's name
+    if (!row.at_s) row.at_s = time_in(object, "timestamp", seconds_of, place);  // AIPerf's name
     row.request_class = text_in(object, "class", place);
     row.slo = slo_in(object, place);
     read_job_fields(object, row, place);
@@ -166,9 +169,9 @@ bool has_empty_prompt(const dom::element& object) {
     return value.is_null() || (!value.get(text) && text.empty());
 }
 
-Row read_custom_row(std::string_view text, const std::string&, const RowPlace& place) {
+Row read_custom_row(std::string_view text, SecondsOf seconds_of, const RowPlace& place) {
     const dom::element& object = object_of(text, place);
-    Row row = common_fields_in(object, place);
+    Row row = common_fields_in(object, seconds_of, place);
     if (has_empty_prompt(object)) {
         row.unusable = "for their prompt is empty";
         return row;
@@ -202,9 +205,9 @@ std::uint64_t scope_in(const dom::element& object, const Row& row, const RowPlac
     return derived_seed(1, job);
 }
 
-Row read_turns_row(std::string_view text, const std::string&, const RowPlace& place) {
+Row read_turns_row(std::string_view text, SecondsOf seconds_of, const RowPlace& place) {
     const dom::element& object = object_of(text, place);
-    Row row = common_fields_in(object, place);
+    Row row = common_fields_in(object, seconds_of, place);
     dom::element ids;
     const bool has_text = !object["messages"].get(ids) || !object["prompt"].get(ids);
     if (has_text) row.prompt = prompt_in(object, place);
@@ -225,31 +228,78 @@ Row read_turns_row(std::string_view text, const std::string&, const RowPlace& pl
     return row;
 }
 
-}  // namespace
+using ReadRow = Row (*)(std::string_view text, SecondsOf seconds_of, const RowPlace& place);
 
-namespace {
+void set_unit(RowFormat& format, ReadRow read_row, SecondsOf seconds_of) {
+    format.read = [=](std::string_view text, const std::string&, const RowPlace& place) {
+        return read_row(text, seconds_of, place);
+    };
+}
 
-constexpr const char* kUnits =
-    "times under \"timestamp\" were read as milliseconds, and those under \"at_s\" as seconds";
+/// Returns the time that the file lasts if its times under "timestamp" are milliseconds; nothing unless some
+/// have fractions and all lie within a second. The file is read until a row shows that this is not so.
+std::optional<double> seconds_of_fractions(const std::string& path, RowLayout layout) {
+    constexpr double kLongest = 1000;  // milliseconds
+    constexpr double kSince1970 = 1e9;
+    struct AreMilliseconds {};
+    double first = -1;
+    double last = -1;
+    bool has_fractions = false;
+    try {
+        const RowFile file(path, layout, [&](std::string_view text, const RowPlace& place) {
+            const dom::element& object = object_of(text, place);
+            dom::element stated;
+            const auto time = time_in(
+                object_of(text, place), "timestamp", [](double at) { return at; }, place);
+            if (first < 0) first = time.value_or(0);
+            if (!time || !object["at_s"].get(stated) || *time >= kSince1970 || *time - first >= kLongest)
+                throw AreMilliseconds{};
+            last = *time;
+            has_fractions = has_fractions || last != std::floor(last);
+        });
+    } catch (const AreMilliseconds&) {
+        return std::nullopt;
+    }
+    return has_fractions && last > first ? std::optional((last - first) / 1e3) : std::nullopt;
+}
+
+/// Has times with fractions read as seconds if the file would last less than a second otherwise.
+void look_at_times(const std::string& path, RowFormat& format, ReadRow read_row) {
+    const auto lasts_s = seconds_of_fractions(path, format.layout);
+    if (!lasts_s) return;
+    set_unit(format, read_row, seconds_of_number);
+    format.note_if_fast.clear();
+    format.note = fmt::format(
+        "times under \"timestamp\" were read as seconds, because they have fractions, and all rows would lie "
+        "within {:.2g} s if they were milliseconds; state unit=ms if they are",
+        *lasts_s);
+}
+
+RowFormat custom_rows(const Spec& spec, std::string_view name, ReadRow read_row,
+                      std::string_view known_fields) {
+    spec.expect_only({"path", "osl", "unit"});
+    const std::string unit = spec.text_or("unit", "");
+    if (!unit.empty() && unit != "s" && unit != "ms")
+        throw UsageError(fmt::format(
+            "dataset '{}': unit={} is neither s nor ms, the unit of times under \"timestamp\"", name, unit));
+    RowFormat format{.name = name, .layout = RowLayout::lines_or_array, .known_fields = known_fields};
+    set_unit(format, read_row, unit == "s" ? seconds_of_number : seconds_of_milliseconds);
+    if (!unit.empty()) return format;
+    format.look = [read_row](const std::string& path, RowFormat& own) { look_at_times(path, own, read_row); };
+    format.note_if_fast =
+        "times under \"timestamp\" were read as milliseconds, and those under \"at_s\" as seconds; state "
+        "unit=s if both are seconds";
+    return format;
+}
 
 }  // namespace
 
 RowFormat custom_format(const Spec& spec) {
-    spec.expect_only({"path", "osl"});
-    return {.name = "custom",
-            .layout = RowLayout::lines_or_array,
-            .read = read_custom_row,
-            .note_if_fast = kUnits,
-            .known_fields = kKnownFields};
+    return custom_rows(spec, "custom", read_custom_row, kKnownFields);
 }
 
 RowFormat turns_format(const Spec& spec) {
-    spec.expect_only({"path", "osl"});
-    return {.name = "turns",
-            .layout = RowLayout::lines_or_array,
-            .read = read_turns_row,
-            .note_if_fast = kUnits,
-            .known_fields = kKnownTurnsFields};
+    return custom_rows(spec, "turns", read_turns_row, kKnownTurnsFields);
 }
 
 std::unique_ptr<Dataset> make_turns(const DatasetOptions& options) {

@@ -2,7 +2,7 @@
 // Requests from a file, one JSON object per line: "prompt" (text or token ids) or "messages" ([{role,
 // content}]), and optionally "output_tokens" (or "max_tokens" and similar names of other programs),
 // "input_tokens" (the prompt's length, which results show beside the server's count; ignored for token ids),
-// "at_s" (time of the request in seconds, or a date and time), "class", "model", "slo" (limits for this
+// "at_s" (time of the request in seconds, or a date and time; or a "timestamp"), "class", "model", "slo" (limits for this
 // request in place of the run's: "ttft:500 tpot:20") and "body" (an object that is merged into the JSON
 // body). The content of a message is text, a list of parts, or null if it calls tools; it is sent unchanged,
 // as are further fields ("tool_calls", "tool_call_id", "name"). Fields without effect are named in a note.
@@ -18,12 +18,14 @@
 
 namespace paretoken::datasets {
 
-/// The format of "custom:path=FILE[,osl=128]"; osl is for lines without "output_tokens". Throws RuntimeError
-/// when the file cannot be read, UsageError naming a wrong line, or if no line needs osl.
+/// The format of "custom:path=FILE[,osl=128][,unit=ms]"; osl is for lines without "output_tokens", and unit
+/// (s or ms) that of times under "timestamp". Without it, they are milliseconds, or seconds if some have
+/// fractions and all lie within 1,000. Throws RuntimeError when the file cannot be read, UsageError naming a
+/// wrong line, or if no line needs osl.
 RowFormat custom_format(const Spec& spec);
 std::unique_ptr<Dataset> make_custom_jsonl(const DatasetOptions& options);
 
-/// The format of "turns:path=FILE[,osl=128]": the same rows with lengths of whole prompts ("input_tokens") in
+/// The format of "turns:path=FILE[,osl=128][,unit=ms]": the same rows with lengths of whole prompts ("input_tokens") in
 /// place of texts. Equal first "hash_ids" mean equal starts, of "block_tokens" tokens each, with
 /// "hash_scope": "job" only within a job. `paretoken dataset convert` writes such rows.
 RowFormat turns_format(const Spec& spec);

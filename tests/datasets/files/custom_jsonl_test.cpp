@@ -115,13 +115,37 @@ TEST(CustomJsonl, rows_with_equal_prompts_are_counted_unless_their_times_or_conv
     EXPECT_EQ(different(R"(,"conversation":"x")"), std::nullopt);
 }
 
-TEST(CustomJsonl, times_that_may_be_seconds_are_told) {
+/// A file of 20 rows, whose times under "timestamp" have this distance.
+std::unique_ptr<Dataset> rows_in_time(std::string_view spec, double step) {
     std::string rows;
     for (int i = 0; i < 20; ++i)
-        rows += fmt::format("{{\"input_tokens\":9,\"output_tokens\":3,\"timestamp\":{}}}\n", i * .5);
-    const File file(rows);
-    EXPECT_THAT(make_dataset({.spec = parse_spec("turns"), .path = file.path()})->notes(),
-                ::testing::ElementsAre(HasSubstr("read as milliseconds")));
+        rows += fmt::format("{{\"input_tokens\":9,\"output_tokens\":3,\"prompt\":\"a\",\"timestamp\":{}}}\n",
+                            i * step);
+    return dataset_of(rows, spec);
+}
+
+TEST(CustomJsonl, times_that_may_be_seconds_are_told) {
+    const auto whole = rows_in_time("turns", 2);
+    EXPECT_THAT(whole->notes(), ::testing::ElementsAre(HasSubstr("read as milliseconds")));
+    EXPECT_EQ(whole->recorded_time(19), std::chrono::milliseconds(38));
+    EXPECT_THAT(rows_in_time("turns:unit=ms", 2)->notes(), ::testing::IsEmpty());
+}
+
+TEST(CustomJsonl, times_with_fractions_that_all_lie_within_a_second_as_milliseconds_are_seconds) {
+    for (const std::string_view name : {"turns", "custom"}) {
+        const auto fractions = rows_in_time(name, .5);
+        EXPECT_EQ(fractions->recorded_time(19), std::chrono::milliseconds(9500)) << name;
+        EXPECT_THAT(fractions->notes(),
+                    ::testing::ElementsAre(
+                        AllOf(HasSubstr("read as seconds"), HasSubstr("0.0095 s"), HasSubstr("unit=ms"))));
+        const std::string stated(name);
+        EXPECT_EQ(rows_in_time(stated + ":unit=ms", .5)->recorded_time(19), Duration(9'500'000)) << name;
+        EXPECT_EQ(rows_in_time(stated + ":unit=s", 2)->recorded_time(19), std::chrono::seconds(38)) << name;
+        EXPECT_EQ(rows_in_time(name, 100.5)->recorded_time(19), Duration(1'909'500'000))
+            << name << " lasts more than a second";
+    }
+    EXPECT_THAT(refusal_of(R"({"prompt":"a"})", "custom:unit=min"),
+                HasSubstr("unit=min is neither s nor ms"));
 }
 
 TEST(CustomJsonl, ReadsPromptsConversationsAndTokenIds) {
