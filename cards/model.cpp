@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/formats.h"
 #include "core/text/content_hash.h"
+#include "core/text/letter_case.h"
 
 namespace paretoken::cards {
 
@@ -66,20 +67,6 @@ double kv_bytes_per_sequence(const ModelCard& card, double context) {
 
 namespace {
 
-/// The text of the shipped card with this name or alias.
-std::optional<std::string_view> shipped_model(std::string_view name) {
-    if (const auto text = shipped_card("models", name)) return text;
-    for (const std::string& card : shipped_cards("models")) {
-        const std::string_view text = shipped_card("models", card).value();
-        const JsonValue value = parse_json_value(text, card);
-        const auto aliases = JsonCursor(value, card).find("aliases");
-        if (!aliases) continue;
-        for (const JsonCursor& alias : aliases->elements())
-            if (alias.string() == name) return text;
-    }
-    return {};
-}
-
 /// The repository that the source of a shipped card names: "… of huggingface.co/Qwen/Qwen3-8B".
 std::string repository_in(std::string_view card) {
     constexpr std::string_view kHost = "huggingface.co/";
@@ -88,6 +75,43 @@ std::string repository_in(std::string_view card) {
     card.remove_prefix(at + kHost.size());
     const std::string_view name = card.substr(0, card.find_first_of("\", ;)"));
     return std::ranges::count(name, '/') == 1 ? std::string(name) : std::string();
+}
+
+/// The text of the shipped card with this name or alias, in any case of letters.
+std::optional<std::string_view> shipped_model(std::string_view name) {
+    const std::string wanted = lower_case(name);
+    if (const auto text = shipped_card("models", wanted)) return text;
+    for (const std::string& card : shipped_cards("models")) {
+        const std::string_view text = shipped_card("models", card).value();
+        const JsonValue value = parse_json_value(text, card);
+        const auto aliases = JsonCursor(value, card).find("aliases");
+        if (!aliases) continue;
+        for (const JsonCursor& alias : aliases->elements())
+            if (lower_case(alias.string()) == wanted) return text;
+    }
+    return {};
+}
+
+ModelCard shipped_model_card(std::string_view text, const std::string& name,
+                             const ModelCardOptions& options) {
+    ModelCard card = model_card_of_config(text, name, options);
+    card.source = "shipped card";
+    card.repository = repository_in(text);
+    return card;
+}
+
+/// The shipped card for OWNER/NAME, a repository of Hugging Face, by NAME. A note tells if its weights come
+/// from another repository.
+std::optional<ModelCard> card_of_repository(const std::string& repository, const ModelCardOptions& options) {
+    const std::size_t slash = repository.find('/');
+    if (slash == 0 || slash == std::string::npos || slash != repository.rfind('/')) return {};
+    const auto text = shipped_model(std::string_view(repository).substr(slash + 1));
+    if (!text) return {};
+    ModelCard card = shipped_model_card(*text, repository, options);
+    if (lower_case(card.repository) != lower_case(repository))
+        card.notes.push_back(
+            fmt::format("{} was taken for the shipped card {} because of its name", repository, card.name));
+    return card;
 }
 
 }  // namespace
@@ -153,19 +177,16 @@ std::optional<QuantizationFile> quantization_beside(const std::filesystem::path&
 ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& given) {
     ModelCardOptions options = given;
     const std::string name = without_types(name_or_path, options);
-    if (const auto text = shipped_model(name)) {
-        ModelCard card = model_card_of_config(*text, name, options);
-        card.source = "shipped card";
-        card.repository = repository_in(*text);
-        return card;
-    }
+    if (const auto text = shipped_model(name)) return shipped_model_card(*text, name, options);
     std::filesystem::path path(name);
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) path /= "config.json";
-    if (!std::filesystem::exists(path, error))
+    if (!std::filesystem::exists(path, error)) {
+        if (auto card = card_of_repository(name, options)) return *std::move(card);
         throw UsageError(
             fmt::format("{}: no such model card or file; give a config.json, a GGUF file or one of {}",
                         path.string(), fmt::join(known_models(), ", ")));
+    }
     if (is_gguf(path)) return model_card_of_gguf(path, options);
     return model_card_of_config(read_card_file(path), path.string(), options, quantization_beside(path));
 }

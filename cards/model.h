@@ -116,9 +116,10 @@ struct QuantizationFile {
     bool operator==(const QuantizationFile&) const = default;
 };
 
-/// Returns the card for the name or alias of a shipped card, or the path of a config.json (or its directory),
-/// a GGUF file or a JSON card. Types may follow ("llama-3.1-8b:kv=fp8,weights=int4"); those in `options` take
-/// precedence. Throws a UsageError that names the card or file and what is wrong, or the known names.
+/// Returns the card for the name or alias of a shipped card (in any case), the path of a config.json (or its
+/// directory), a GGUF file or a JSON card, or a repository OWNER/NAME with the name of a shipped card. Types
+/// may follow ("llama-3.1-8b:kv=fp8,weights=int4"); those in `options` take precedence. Throws a UsageError
+/// that names the card or file and what is wrong, or the known names.
 ModelCard model_card(const std::string& name_or_path, const ModelCardOptions& options = {});
 
 /// The card from the text of a config.json; `where` is its name, for messages. `quantization` is used if the

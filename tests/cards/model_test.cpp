@@ -107,6 +107,21 @@ TEST(ModelCard, IsFoundByItsAliasesToo) {
     EXPECT_EQ(model_card("llama3-8b", {.weight_dtype = "fp8", .kv_dtype = {}}).weight_dtype, "fp8");
 }
 
+TEST(ModelCard, IsFoundInAnyCaseAndByTheNameOfARepository) {
+    EXPECT_EQ(model_card("Llama-3.1-70B"), model_card("llama-3.1-70b"));
+    EXPECT_EQ(model_card("Llama3-70B:kv=fp8").kv_dtype, "fp8");
+    EXPECT_EQ(model_card("meta-llama/Llama-3.1-70B"), model_card("llama-3.1-70b"))
+        << "the card's own repository";
+    ModelCard other = model_card("someone/Qwen3-8B:weights=fp8");
+    ASSERT_FALSE(other.notes.empty());
+    EXPECT_EQ(other.notes.back(),
+              "someone/Qwen3-8B was taken for the shipped card qwen3-8b because of its name");
+    other.notes.pop_back();
+    EXPECT_EQ(other, model_card("qwen3-8b:weights=fp8"));
+    for (const char* const unknown : {"a/b/qwen3-8b", "/qwen3-8b", "qwen/qwen9-8b"})
+        EXPECT_THROW(model_card(unknown), UsageError) << unknown;
+}
+
 TEST(ModelCard, DrawsDistinctExpertsLikeTheyAreKnownToBe) {
     EXPECT_NEAR(distinct_experts(256, 8, 1), 8.0, 0.05);
     EXPECT_NEAR(distinct_experts(256, 8, 4), 30.5, 0.05);
