@@ -264,7 +264,9 @@ void assign(Profile& profile, std::string_view name, std::string_view text) {
         profile.*(*hiccup) = hiccups_in(text, profile);
         return;
     }
-    const bool time = std::holds_alternative<Duration Profile::*>(field.member);
+    const bool has_unit = !text.empty() && std::isalpha(static_cast<unsigned char>(text.back())) != 0;
+    const bool time = std::holds_alternative<Duration Profile::*>(field.member) ||
+                      (has_unit && name.ends_with("_s") && !name.ends_with("_per_s"));
     assign(profile, field, time ? seconds(parse_duration(text)) : number_in(text, name, profile));
 }
 

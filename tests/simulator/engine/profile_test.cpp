@@ -76,6 +76,14 @@ TEST(Profile, ReasoningIsANumberOfTokensOrAShare) {
             << wrong;
 }
 
+TEST(Profile, FieldsInSecondsTakeTimesWithUnits) {
+    EXPECT_EQ(profile_named("llama3-8b-h100-bf16?step_s=2ms").step_s, .002);
+    EXPECT_EQ(profile_named("llama3-8b-h100-bf16?request_s=300us").request_s, 300e-6);
+    EXPECT_EQ(profile_named("llama3-8b-h100-bf16?step_s=2e-3").step_s, .002);
+    EXPECT_THROW(profile_named("llama3-8b-h100-bf16?step_s=2parsecs"), UsageError);
+    EXPECT_THROW(profile_named("llama3-8b-h100-bf16?kv_bytes_per_s=2ms"), UsageError);
+}
+
 TEST(Profile, HiccupsHaveALengthAndAMeanDistance) {
     using std::chrono::milliseconds;
     EXPECT_EQ(profile_named("llama3-8b-h100-bf16?hiccup=20ms/2s").hiccup,
