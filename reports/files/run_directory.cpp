@@ -158,6 +158,11 @@ std::vector<fs::path> find_run_directories(const fs::path& path) {
     expect_directory(path, kCommands);
     ResultDirectories found;
     add_run_directories(path, found, true);
+    if (found.runs.empty() && fs::exists(path / kWatchFileName))
+        throw UsageError(
+            fmt::format("{}: a watch keeps no runs that others can be compared with; give the directory of a "
+                        "run that `paretoken run` measured with the same options",
+                        path.string()));
     if (found.runs.empty())
         throw UsageError(fmt::format("no {} at or below {}; give a directory that {} wrote", kRunFileName,
                                      path.string(), kCommands));

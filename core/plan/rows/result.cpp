@@ -137,7 +137,8 @@ constexpr std::array kResultRows = {
               .value = member<&LoadPlan::alerts>},
     PlanField{.name = "baseline",
               .kind = judging,
-              .help = "Runs with which alerts compare this one: a run directory, or a directory of several",
+              .help = "Runs with which alerts compare this one: a run directory, or a directory of several, "
+                      "which `paretoken run` measured with the same options",
               .value = member<&LoadPlan::baseline>},
 };
 

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/records.h"
+#include "reports/files/watch_lines.h"
 #include "tests/reports/sample_report.h"
 #include "tests/reports/temporary_directory.h"
 #include "tests/support/message_of.h"
@@ -213,6 +214,13 @@ TEST(FindRunDirectories, RefusesASweepThatLostAPointAndDirectoriesWithoutRuns) {
     write_sweep(directory.path(), file);
     EXPECT_THAT(message_of([&] { find_run_directories(directory.path()); }),
                 AllOf(HasSubstr("c=2"), HasSubstr("c2/run.json")));
+}
+
+TEST(FindRunDirectories, SaysThatAWatchKeepsNoRuns) {
+    const TemporaryDirectory directory;
+    write_file_atomically(directory.path() / kWatchFileName, "{}");
+    EXPECT_THAT(message_of([&] { find_run_directories(directory.path()); }),
+                AllOf(HasSubstr("a watch keeps no runs"), HasSubstr("`paretoken run`")));
 }
 
 TEST(FindRunDirectories, RefusesRecordsWithoutTheFilesThatSayWhatWasMeasured) {
