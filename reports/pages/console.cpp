@@ -506,7 +506,7 @@ std::string cost_legend(std::span<const SweepPoint> points, const CostOfPoint& c
 }
 
 /// The lines that explain the words of a sweep's table, behind its findings.
-std::string sweep_legend(std::span<const SweepPoint> points, const CostOfPoint& cost) {
+std::string sweep_legend(std::span<const SweepPoint> points, bool has_knee, const CostOfPoint& cost) {
     const auto any = [&](auto&& has) { return std::ranges::any_of(points, has); };
     std::vector<std::string> texts;
     if (any([](const SweepPoint& point) { return point.slo == SloVerdict::within; }))
@@ -514,6 +514,10 @@ std::string sweep_legend(std::span<const SweepPoint> points, const CostOfPoint& 
             "within: measured within the limits, which is not shown at 99 % confidence: there are too few "
             "independent requests, so that more (--num-prompts) or a longer run (--duration) may show it, or "
             "no steady state was found");
+    if (has_knee)
+        texts.emplace_back(
+            "knee: the highest load that meets all limits or is within them, below the lowest that misses "
+            "one");
     if (any([](const SweepPoint& point) { return point.slo == SloVerdict::insufficient; }))
         texts.emplace_back("too few: too few requests to tell anything about the limits");
     if (any([](const SweepPoint& point) { return point.repeat > 1; }))
@@ -614,6 +618,7 @@ std::string heading_of(const std::map<std::string, std::string>& cell, const Swe
 
 std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style, const CostOfPoint& cost) {
     std::string text;
+    bool has_knee = false;
     for (std::size_t begin = 0; begin < file.points.size();) {
         const auto& cell = file.points[begin].cell;
         std::size_t end = begin;
@@ -622,6 +627,7 @@ std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style, cons
             text += styled(printable(heading, kWidth), TextStyle::strong, style) + "\n";
         const auto points = std::span(file.points).subspan(begin, end - begin);
         text += sweep_table(points, style, cost) + best_goodput(points);
+        has_knee = has_knee || knee_of(points);
         begin = end;
     }
     for (const SweepRepeats& repeats : file.repeats) {
@@ -638,7 +644,7 @@ std::string sweep_summary(const SweepFile& file, const ConsoleStyle& style, cons
         text += answer_lines(*file.search, file.axis);
         text += labelled("search", search_text(*file.search, file.axis));
     }
-    return text + sweep_legend(file.points, cost);
+    return text + sweep_legend(file.points, has_knee, cost);
 }
 
 std::string answer_lines(const SweepSearch& answer, const std::string& axis) {

@@ -187,6 +187,11 @@ TEST(SweepTable, WithLimitsFailuresAndAKneeStillFitsEightyColumns) {
     expect_at_most_80_columns(text);
     for (const char* expected : {"within, knee", "too few", "missed", "12 of 600 requests failed"})
         EXPECT_THAT(text, HasSubstr(expected));
+    SweepFile sweep;
+    sweep.points = points;
+    EXPECT_THAT(sweep_summary(sweep), HasSubstr("knee: the highest load that meets all limits"));
+    sweep.points.pop_back();
+    EXPECT_THAT(sweep_summary(sweep), Not(HasSubstr("knee"))) << "no load misses a limit";
     points.back().load_label = "45.2548 req/s ×8";
     points.back().repeat = 2;
     EXPECT_THAT(sweep_table(points), HasSubstr("45.2548 req… ×8 #2"));
