@@ -420,6 +420,7 @@ void add_dataset(CLI::App& app) {
                                               "the context length that a server needs for them");
     add_file(*described, *command);
     described->add_flag("--json", command->json, "Print JSON");
+    described->footer("`paretoken help datasets` has an example of each format's rows.");
     described->callback([command] { describe(*command); });
 
     CLI::App* audited = sub->add_subcommand(

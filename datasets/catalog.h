@@ -52,6 +52,8 @@ struct CatalogRow {
     std::string_view prompt_lengths = {};
     /// The replies with which conversations continue unless others are asked for; empty means live ones.
     std::string_view replies = {};
+    /// The first lines of a file that is read, for help; empty for a dataset that is not a file.
+    std::string_view example = {};
 };
 std::span<const CatalogRow> catalog();
 

@@ -43,6 +43,8 @@ void help(const CLI::App& app, const std::vector<std::string>& arguments) {
         return print("{}", *topic);
     if (const auto check = check_text(first, terminal_width()); check && words.size() == 1)
         return print("{}", *check);
+    if (const auto dataset = dataset_text(first, terminal_width()); dataset && words.size() == 1)
+        return print("{}\n{}", *dataset, mentions_of(app, words, terminal_width()));
     if (const CLI::App* const command = command_named(app, first); command != nullptr && words.size() == 1)
         return print("{}", help_text(*command, "paretoken " + first, false, terminal_width()));
     if (const std::string found = mentions_of(app, words, terminal_width()); !found.empty())
@@ -62,8 +64,9 @@ void add_help(CLI::App& app) {
         app.add_subcommand("help", "Explain a topic or a command; print manual pages and completions");
     sub->add_option(
         "topic", *words,
-        "metrics, figures, validity, exit-codes, loads, datasets, limits, the name of a command or of a "
-        "check (instrument), or words that are looked up in all examples, options and commands; `man "
+        "metrics, figures, validity, exit-codes, loads, datasets, limits, alerts, gpus, the name of a "
+        "command, of a dataset (mooncake) or of a check (instrument), or words that are looked up in all "
+        "examples, options and commands; `man "
         "[COMMAND]` prints a manual page, and "
         "`completion bash|zsh|fish` a script for the shell");
     sub->callback([&app, words] { help(app, *words); });

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <ranges>
 #include <vector>
 
 #include "cards/gpu.h"
+#include "core/result/alerts.h"
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/text/validity_reasons.h"
@@ -53,12 +56,48 @@ std::string loads(std::size_t width) {
     return text + rows_text(rows, width);
 }
 
+/// Returns lines as they are, so that they can be copied.
+std::string verbatim(std::string_view lines) {
+    std::string text;
+    for (const auto line : std::views::split(lines, '\n'))
+        text += fmt::format("    {}\n", std::string_view(line.begin(), line.end()));
+    return text;
+}
+
+std::string text_of(const datasets::CatalogRow& row, std::size_t width) {
+    std::string text =
+        rows_text({{"--dataset " + with_fields(row.name, row.fields), std::string(row.title)}}, width);
+    if (!row.example.empty()) text += verbatim(row.example);
+    return text;
+}
+
 std::string datasets_text(std::size_t width) {
-    std::vector<Row> rows;
-    for (const datasets::CatalogRow& row : datasets::catalog())
-        rows.push_back({"--dataset " + with_fields(row.name, row.fields), std::string(row.title)});
-    return "Where requests come from (`paretoken dataset describe FILE` says what a file holds):\n" +
-           rows_text(rows, width);
+    std::string text;
+    for (const std::string& line : reports::wrapped(
+             "Where requests come from, with the first rows of a file of each format (`paretoken dataset "
+             "describe FILE` says what a file holds; docs/datasets.md explains the fields):",
+             width))
+        text += line + "\n";
+    for (const datasets::CatalogRow& row : datasets::catalog()) text += text_of(row, width);
+    return text;
+}
+
+std::string alerts(std::size_t width) {
+    std::string text;
+    const auto add = [&](std::string_view sentences) {
+        for (const std::string& line : reports::wrapped(sentences, width)) text += line + "\n";
+    };
+    add("An alert fires when its condition held for a time. A file for --alerts, whose alerts replace the "
+        "default ones, such as `paretoken watch URL --alerts alerts.json`, which ends with exit code 1 if "
+        "the TTFT p95 was above 800 ms for two minutes:");
+    text += "\n" + verbatim(R"({"schema": "paretoken/alerts/1", "alerts": [
+  {"name": "ttft_high", "series": "ttft_p95", "comparison": "above",
+   "threshold": 0.8, "for": "2m", "severity": "fail"}]})") +
+            "\n";
+    add("Thresholds on times are in seconds. `paretoken export --format alerts` prints the default alerts, "
+        "as a file to begin with. Comparisons are above, below, above_baseline_times, below_baseline_by and "
+        "risen_by; severities are warn and fail. Series:");
+    return text + rows_text({{"\"series\"", known_alert_series()}}, width);
 }
 
 std::string limits(std::size_t width) {
@@ -72,7 +111,10 @@ std::string limits(std::size_t width) {
           "the run is judged by it: met (shown at 99 %), within (measured, not shown), or missed"},
          {"--limit LIMIT", "of `gate`: every run of the candidate must meet it"},
          {"--stop slo:LIMIT", "the run ends when the limit is certainly missed"},
-         {"--slo @chat", "a preset: @chat, @mlperf:MODEL, @mlperf:MODEL:interactive"}},
+         {"--slo @chat", "a preset: @chat, @mlperf:MODEL, @mlperf:MODEL:interactive"},
+         {"knee",
+          "in the table of a sweep: the highest load that meets all limits or is within them, below the "
+          "lowest load that misses one"}},
         width);
 }
 
@@ -151,10 +193,19 @@ constexpr std::array kTopics = {
     Topic{"loads", "how requests are sent, and when the load ends", loads},
     Topic{"datasets", "where requests come from", datasets_text},
     Topic{"limits", "how limits are written, and where they are used", limits},
+    Topic{"alerts", "how a file of alerts is written", alerts},
     Topic{"gpus", "the names of the GPUs for --gpu", gpus},
 };
 
 }  // namespace
+
+std::optional<std::string> dataset_text(std::string_view name, std::size_t width) {
+    std::string known(name);
+    std::ranges::replace(known, '-', '_');
+    for (const datasets::CatalogRow& row : datasets::catalog())
+        if (row.name == known) return text_of(row, width);
+    return std::nullopt;
+}
 
 std::span<const Topic> topics() {
     return kTopics;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "datasets/recognise.h"
 #include "tests/datasets/temporary_file.h"
 
 namespace paretoken::datasets {
@@ -52,6 +53,24 @@ TEST(Catalog, refuses_the_lengths_of_prompts_where_something_else_decides_them) 
         }
     }
     EXPECT_EQ(refusal_of({"synthetic", {{"isl", "64"}}}), "accepted");
+}
+
+TEST(Catalog, the_example_of_each_format_is_read_by_it) {
+    for (const CatalogRow& row : catalog()) {
+        ASSERT_EQ(row.example.empty(), row.format == nullptr) << row.name;
+        if (row.format == nullptr) continue;
+        const paretoken::testing::TemporaryFile file(row.example);
+        Spec spec{std::string(row.name), {}};
+        if (row.name == "columns")
+            spec.fields = {{"prompt", "question"}, {"output_tokens", "answer_tokens"}};
+        else
+            EXPECT_EQ(guessed_format(file.path()), row.name);
+        const auto dataset = make_dataset({.spec = spec, .path = file.path()});
+        EXPECT_GE(dataset->size(), 1U) << row.name;
+        EXPECT_GT(dataset->request(0).wanted_output_tokens, 0) << row.name;
+        for (const std::string& note : dataset->notes())
+            EXPECT_THAT(note, ::testing::Not(HasSubstr("no effect"))) << row.name;
+    }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "cli/help/topics.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +11,9 @@
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/text/validity_reasons.h"
+#include "datasets/catalog.h"
 #include "reports/document/table.h"
+#include "reports/files/alerts_file.h"
 
 namespace paretoken::cli {
 namespace {
@@ -71,6 +74,30 @@ TEST(HelpTopics, EveryTopicHasATextOfItsOwnWithinTheWidth) {
                 }
             }
         }
+}
+
+TEST(HelpTopics, DatasetsHaveTheRowsOfEachFormat) {
+    const std::string all = text_of("datasets");
+    for (const datasets::CatalogRow& row : datasets::catalog()) {
+        const std::string one = dataset_text(row.name, 80).value_or("");
+        EXPECT_THAT(one, HasSubstr("  --dataset " + std::string(row.name)));
+        EXPECT_THAT(all, HasSubstr(one));
+        const std::string_view first = row.example.substr(0, row.example.find('\n'));
+        if (row.format == nullptr) continue;
+        EXPECT_THAT(one, HasSubstr(fmt::format("\n    {}\n", first)));
+    }
+    EXPECT_EQ(dataset_text("multi-turn", 80), dataset_text("multi_turn", 80));
+    EXPECT_FALSE(dataset_text("nonsense", 80));
+}
+
+TEST(HelpTopics, AlertsShowAFileThatCanBeRead) {
+    const std::string text = text_of("alerts");
+    const auto begin = text.find('{');
+    const auto rules = reports::parse_alerts(text.substr(begin, text.rfind('}') + 1 - begin), "help");
+    ASSERT_EQ(rules.size(), 1U);
+    EXPECT_EQ(rules.front().threshold, .8);
+    EXPECT_EQ(rules.front().severity, AlertSeverity::fail);
+    EXPECT_EQ(text_of("alert"), text);
 }
 
 TEST(HelpTopics, AnUnknownTopicHasNoText) {
