@@ -142,7 +142,9 @@ void add_baseline(CLI::App& app) {
         sub->callback([command, act] { act(*command); });
         return sub;
     };
-    CLI::App* saving = add("save", "Copy runs into a baseline", save, true);
+    CLI::App* saving =
+        add("save", "Copy runs into a baseline (`paretoken gate --create-baseline` measures the runs, too)",
+            save, true);
     saving->add_option("DIR", command->directories, "Run directories, or directories of these")->required();
     saving->add_flag("--overwrite", command->overwrite, "Replace a baseline of this name");
     CLI::App* updating =

@@ -75,7 +75,7 @@ constexpr std::string_view kSweep[] = {
     "paretoken sweep http://localhost:8000 --concurrency 1..64",
     "Eight rates from one request at a time to saturation, the max throughput",
     "paretoken sweep http://localhost:8000 --request-rate auto:8",
-    "The highest load within two limits, such as those of an SLA",
+    "The highest load within two limits, such as those of an SLA: the knee",
     "paretoken sweep http://localhost:8000 --search slo --slo ttft_p95:800 --slo tpot_p95:50",
     "Two quantizations, on servers that are started for it",
     "paretoken sweep --server-cmd 'vllm serve M --port {port} -q {q}' --grid q=fp8,awq",
@@ -83,7 +83,9 @@ constexpr std::string_view kSweep[] = {
     "paretoken sweep http://a:8000 --against http://b:8000 --concurrency 1..64",
 };
 constexpr std::string_view kGate[] = {
-    "A server against a baseline that was stored with `paretoken baseline save`",
+    "Once: measure a server and store its runs as the baseline",
+    "paretoken gate --create-baseline --baseline main --candidate-url http://localhost:8000",
+    "A server against this baseline, or one that was stored with `paretoken baseline save`",
     "paretoken gate --baseline main --candidate-url http://localhost:8000",
     "The same with runs of the candidate that exist, three or more",
     "paretoken gate --baseline main --candidate runs/4 runs/5 runs/6",
@@ -112,7 +114,7 @@ constexpr std::string_view kReport[] = {
 };
 
 constexpr std::string_view kBaseline[] = {
-    "Three or more runs of the main branch, under a name",
+    "Three or more runs of the main branch, under a name (`paretoken gate --create-baseline` measures them)",
     "paretoken baseline save main runs/1 runs/2 runs/3",
     "The runs and figures of a baseline",
     "paretoken baseline show main",
@@ -205,10 +207,22 @@ constexpr std::string_view kSweepOptions[] = {"--url",        "--model",  "--con
                                               "--isl",        "--osl",    "--num-prompts", "--duration",
                                               "--slo",        "--search", "--grid",        "--max-time",
                                               "--server-cmd", "--gpu",    "--out"};
-constexpr std::string_view kGateOptions[] = {
-    "--baseline",      "--candidate",   "--baseline-url", "--candidate-url", "--baseline-cmd",
-    "--candidate-cmd", "--limit",       "--policy",       "--max-pairs",     "--max-time",
-    "--concurrency",   "--num-prompts", "--isl",          "--osl",           "--out"};
+constexpr std::string_view kGateOptions[] = {"--baseline",
+                                             "--candidate",
+                                             "--baseline-url",
+                                             "--candidate-url",
+                                             "--baseline-cmd",
+                                             "--candidate-cmd",
+                                             "--create-baseline",
+                                             "--limit",
+                                             "--policy",
+                                             "--max-pairs",
+                                             "--max-time",
+                                             "--concurrency",
+                                             "--num-prompts",
+                                             "--isl",
+                                             "--osl",
+                                             "--out"};
 
 constexpr HelpPage kPages[] = {{"", kWhole, {}},
                                {"try", kTry, {}},

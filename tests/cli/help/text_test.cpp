@@ -73,6 +73,17 @@ TEST_F(Help, AListInADescriptionHasALinePerEntry) {
                                        "      http-503: refused with 503\n"));
 }
 
+TEST_F(Help, OfGateAndBaselineSaysHowABaselineIsMeasured) {
+    const std::string gate = of("gate", false, 100);
+    EXPECT_THAT(
+        gate.substr(gate.find("Examples:")),
+        ::testing::StartsWith(
+            "Examples:\n  # Once: measure a server and store its runs as the baseline\n"
+            "  paretoken gate --create-baseline --baseline main --candidate-url http://localhost:8000\n"));
+    EXPECT_THAT(gate, HasSubstr("\n  --create-baseline\n"));
+    EXPECT_THAT(of("baseline", false, 120), HasSubstr("paretoken gate --create-baseline"));
+}
+
 TEST_F(Help, OfReportNamesTheCommandForOnePricePerHour) {
     EXPECT_THAT(of("report"), HasSubstr("paretoken cost"));
 }
@@ -115,6 +126,9 @@ TEST_F(Help, FindsTheExamplesOptionsCommandsAndTopicsThatHaveAWord) {
         {"p99.9", ".p99"},
         {"markdown", "html, md, json"},
         {"abort", "--cancel TEXT"},
+        {"knee", "--search slo --slo ttft_p95:800"},
+        {"knee", "paretoken help limits"},
+        {"bailian", "paretoken help datasets"},
     };
     for (const auto& [word, line] : found) EXPECT_THAT(mentions({word}), HasSubstr(line)) << word;
     EXPECT_EQ(mentions({"xyzzy"}), "");

@@ -26,6 +26,8 @@ std::string complaint(const std::vector<std::string>& arguments) {
     convert->add_option("file", url);
     convert->add_option("out", model);
     app.add_subcommand("serve", "")->add_option("--profile", model);
+    app.add_subcommand("plan", "")->add_option("--demand", model);
+    app.add_subcommand("watch", "")->add_option("--alerts", model);
     try {
         refuse_unknown_words(app, arguments);
     } catch (const UsageError& error) {
@@ -74,6 +76,13 @@ TEST(UnknownWords, an_unknown_word_is_named_with_what_was_meant) {
     EXPECT_EQ(complaint({"run", "--speed", "2"}),
               "paretoken run has no option --speed; see paretoken run --help")
         << "the command has no arrivals";
+    EXPECT_EQ(complaint({"plan", "--request-rate", "50"}),
+              "paretoken plan has no option --request-rate; did you mean --demand 50rps?; see paretoken plan "
+              "--help");
+    EXPECT_EQ(
+        complaint({"watch", "--slo", "ttft_p95:20"}),
+        "paretoken watch has no option --slo; did you mean --alerts FILE (`paretoken help alerts` shows "
+        "such a file)?; see paretoken watch --help");
     EXPECT_EQ(complaint({"rnu"}), "there is no command 'rnu'; did you mean run?; see --help");
     EXPECT_EQ(complaint({"run", "-x"}), "paretoken run has no option -x; see paretoken run --help");
 }
