@@ -111,8 +111,19 @@ RowFormat columns_format(const Spec& spec) {
                 }
             },
         .look =
-            [](const std::string& path, RowFormat& format) {
+            [=](const std::string& path, RowFormat& format) {
                 format.layout = is_table(path) ? RowLayout::csv : RowLayout::lines_or_array;
+                if (spec.fields.contains("unit") || !columns.contains("timestamp")) return;
+                const auto with_our_names = [&](std::string_view text, const std::string& header,
+                                                const RowPlace& place) {
+                    return renamed(text, header, columns, *seen, place);
+                };
+                if (!note_if_seconds(path, format, with_our_names)) return;
+                Spec in_seconds = spec;
+                in_seconds.fields["unit"] = "s";
+                const RowFormat of_seconds = columns_format(in_seconds);
+                format.read = of_seconds.read;
+                format.end = of_seconds.end;
             },
         .end = [=](const std::string& path) { require_columns(columns, *seen, path); },
         .note_if_fast = inner.note_if_fast,

@@ -238,19 +238,31 @@ void set_unit(RowFormat& format, ReadRow read_row, SecondsOf seconds_of) {
 
 /// Returns the time that the file lasts if its times under "timestamp" are milliseconds; nothing unless some
 /// have fractions and all lie within a second. The file is read until a row shows that this is not so.
-std::optional<double> seconds_of_fractions(const std::string& path, RowLayout layout) {
+std::optional<double> seconds_of_fractions(const std::string& path, RowLayout layout,
+                                           const RenamedRow& renamed) {
     constexpr double kLongest = 1000;  // milliseconds
     constexpr double kSince1970 = 1e9;
     struct AreMilliseconds {};
+    std::string header;
+    std::string row;
     double first = -1;
     double last = -1;
     bool has_fractions = false;
     try {
         const RowFile file(path, layout, [&](std::string_view text, const RowPlace& place) {
+            if (layout == RowLayout::csv && header.empty()) {
+                header = text;
+                return;
+            }
+            if (renamed) {
+                row = renamed(text, header, place);
+                row.reserve(row.size() + RowFile::kPadding);
+                text = row;
+            }
             const dom::element& object = object_of(text, place);
             dom::element stated;
             const auto time = time_in(
-                object_of(text, place), "timestamp", [](double at) { return at; }, place);
+                object, "timestamp", [](double at) { return at; }, place);
             if (first < 0) first = time.value_or(0);
             if (!time || !object["at_s"].get(stated) || *time >= kSince1970 || *time - first >= kLongest)
                 throw AreMilliseconds{};
@@ -259,20 +271,10 @@ std::optional<double> seconds_of_fractions(const std::string& path, RowLayout la
         });
     } catch (const AreMilliseconds&) {
         return std::nullopt;
+    } catch (const UsageError&) {  // which the rows' own reader tells with the names that the file has
+        return std::nullopt;
     }
     return has_fractions && last > first ? std::optional((last - first) / 1e3) : std::nullopt;
-}
-
-/// Has times with fractions read as seconds if the file would last less than a second otherwise.
-void look_at_times(const std::string& path, RowFormat& format, ReadRow read_row) {
-    const auto lasts_s = seconds_of_fractions(path, format.layout);
-    if (!lasts_s) return;
-    set_unit(format, read_row, seconds_of_number);
-    format.note_if_fast.clear();
-    format.note = fmt::format(
-        "times under \"timestamp\" were read as seconds, because they have fractions, and all rows would lie "
-        "within {:.2g} s if they were milliseconds; state unit=ms if they are",
-        *lasts_s);
 }
 
 RowFormat custom_rows(const Spec& spec, std::string_view name, ReadRow read_row,
@@ -285,7 +287,9 @@ RowFormat custom_rows(const Spec& spec, std::string_view name, ReadRow read_row,
     RowFormat format{.name = name, .layout = RowLayout::lines_or_array, .known_fields = known_fields};
     set_unit(format, read_row, unit == "s" ? seconds_of_number : seconds_of_milliseconds);
     if (!unit.empty()) return format;
-    format.look = [read_row](const std::string& path, RowFormat& own) { look_at_times(path, own, read_row); };
+    format.look = [read_row](const std::string& path, RowFormat& own) {
+        if (note_if_seconds(path, own)) set_unit(own, read_row, seconds_of_number);
+    };
     format.note_if_fast =
         "times under \"timestamp\" were read as milliseconds, and those under \"at_s\" as seconds; state "
         "unit=s if both are seconds";
@@ -293,6 +297,17 @@ RowFormat custom_rows(const Spec& spec, std::string_view name, ReadRow read_row,
 }
 
 }  // namespace
+
+bool note_if_seconds(const std::string& path, RowFormat& format, const RenamedRow& renamed) {
+    const auto lasts_s = seconds_of_fractions(path, format.layout, renamed);
+    if (!lasts_s) return false;
+    format.note_if_fast.clear();
+    format.note = fmt::format(
+        "times under \"timestamp\" were read as seconds, because they have fractions, and all rows would lie "
+        "within {:.2g} s if they were milliseconds; state unit=ms if they are",
+        *lasts_s);
+    return true;
+}
 
 RowFormat custom_format(const Spec& spec) {
     return custom_rows(spec, "custom", read_custom_row, kKnownFields);

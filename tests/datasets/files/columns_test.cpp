@@ -49,6 +49,19 @@ TEST(Columns, of_a_table_and_of_json_lines_give_the_same_requests) {
     }
 }
 
+TEST(Columns, times_with_fractions_that_all_lie_within_a_second_as_milliseconds_are_seconds) {
+    const std::string spec = "columns:timestamp=when,input_tokens=in,output_tokens=out";
+    for (const char* const text : {"when,in,out\n0,600,4\n0.5,700,8\n2.5,700,8\n",
+                                   "{\"when\":0,\"in\":6,\"out\":4}\n{\"when\":0.5,\"in\":7,\"out\":8}\n{"
+                                   "\"when\":2.5,\"in\":7,\"out\":8}\n"}) {
+        const auto fractions = dataset_of_columns(text, spec);
+        EXPECT_EQ(fractions->recorded_time(2), std::chrono::milliseconds(2500)) << text;
+        EXPECT_THAT(fractions->notes(), ::testing::ElementsAre(HasSubstr("read as seconds"))) << text;
+        EXPECT_EQ(dataset_of_columns(text, spec + ",unit=ms")->recorded_time(2), Duration(2'500'000)) << text;
+    }
+    EXPECT_THAT(refusal_of_columns("when,in,out\nsoon,600,4\n", spec), HasSubstr("(the column 'when')"));
+}
+
 TEST(Columns, of_lengths_and_hash_ids_are_those_of_a_trace) {
     const auto trace =
         dataset_of_columns("ms;in;out;ids\n0;600;4;[1,2]\n50;1100;8;[1,2,3]\n",
