@@ -169,9 +169,9 @@ Which river is the longest?,64)"},
                .prompt_lengths = "the texts in its file",
                .example =
                    R"({"trace_id": "a", "spans": [{"span_id": "s", "start_time": "2026-08-01T10:00:00Z",
-  "end_time": "2026-08-01T10:00:02Z", "attributes": {"gen_ai.operation.name": "chat",
-  "gen_ai.usage.output_tokens": 24, "gen_ai.input.messages": [{"role": "user",
-  "parts": [{"type": "text", "content": "What is in src?"}]}]}}]})"},
+ "end_time": "2026-08-01T10:00:02Z", "attributes": {"gen_ai.operation.name": "chat",
+ "gen_ai.usage.output_tokens": 24, "gen_ai.input.messages": [{"role": "user",
+ "parts": [{"type": "text", "content": "What is in src?"}]}]}}]})"},
     CatalogRow{
         .name = "turns",
         .title = "Turns of jobs by their lengths, as `paretoken dataset convert` writes them",

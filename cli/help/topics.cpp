@@ -91,8 +91,8 @@ std::string alerts(std::size_t width) {
         "default ones, such as `paretoken watch URL --alerts alerts.json`, which ends with exit code 1 if "
         "the TTFT p95 was above 800 ms for two minutes:");
     text += "\n" + verbatim(R"({"schema": "paretoken/alerts/1", "alerts": [
-  {"name": "ttft_high", "series": "ttft_p95", "comparison": "above",
-   "threshold": 0.8, "for": "2m", "severity": "fail"}]})") +
+ {"name": "ttft_high", "series": "ttft_p95", "comparison": "above",
+ "threshold": 0.8, "for": "2m", "severity": "fail"}]})") +
             "\n";
     add("Thresholds on times are in seconds. `paretoken export --format alerts` prints the default alerts, "
         "as a file to begin with. Comparisons are above, below, above_baseline_times, below_baseline_by and "
