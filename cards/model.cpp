@@ -100,17 +100,18 @@ ModelCard shipped_model_card(std::string_view text, const std::string& name,
     return card;
 }
 
-/// The shipped card for OWNER/NAME, a repository of Hugging Face, by NAME. A note tells if its weights come
-/// from another repository.
+/// The shipped card for OWNER/NAME, a repository of Hugging Face, by NAME. A note tells if the card describes
+/// another repository.
 std::optional<ModelCard> card_of_repository(const std::string& repository, const ModelCardOptions& options) {
     const std::size_t slash = repository.find('/');
     if (slash == 0 || slash == std::string::npos || slash != repository.rfind('/')) return {};
     const auto text = shipped_model(std::string_view(repository).substr(slash + 1));
     if (!text) return {};
     ModelCard card = shipped_model_card(*text, repository, options);
-    if (lower_case(card.repository) != lower_case(repository))
-        card.notes.push_back(
-            fmt::format("{} was taken for the shipped card {} because of its name", repository, card.name));
+    if (lower_case(card.repository) == lower_case(repository)) return card;
+    card.notes.push_back(
+        fmt::format("{} was taken for the shipped card {} because of its name", repository, card.name));
+    card.repository = repository;
     return card;
 }
 

@@ -40,7 +40,7 @@ struct LatentAttention {
 struct ModelCard {
     std::string name;          ///< "llama-3.1-8b"
     std::string source;        ///< "shipped card", "config.json", "GGUF metadata"
-    std::string repository;    ///< of Hugging Face that a shipped card describes: "Qwen/Qwen3-8B"; else empty
+    std::string repository;    ///< of Hugging Face, for a shipped card: "Qwen/Qwen3-8B"; else empty
     std::string architecture;  ///< "llama"
     std::uint64_t layers = 0;
     std::uint64_t hidden = 0;

@@ -116,7 +116,9 @@ TEST(ModelCard, IsFoundInAnyCaseAndByTheNameOfARepository) {
     ASSERT_FALSE(other.notes.empty());
     EXPECT_EQ(other.notes.back(),
               "someone/Qwen3-8B was taken for the shipped card qwen3-8b because of its name");
+    EXPECT_EQ(other.repository, "someone/Qwen3-8B");
     other.notes.pop_back();
+    other.repository = "Qwen/Qwen3-8B";
     EXPECT_EQ(other, model_card("qwen3-8b:weights=fp8"));
     for (const char* const unknown : {"a/b/qwen3-8b", "/qwen3-8b", "qwen/qwen9-8b"})
         EXPECT_THROW(model_card(unknown), UsageError) << unknown;
