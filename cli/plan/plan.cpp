@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -290,7 +289,7 @@ void search(PlannedCell& cell, const PlanCommand& command, const reports::Demand
 }
 
 /// Sets what follows from the speed of a cell and the price of its servers.
-void set_prices_of_tokens(DeploymentPlan& plan, PlannedCell& cell) {
+void set_prices_of_tokens(const DeploymentPlan& plan, PlannedCell& cell) {
     if (cell.speed && !plan.demand.users) cell.speed = reports::at_its_rate(*cell.speed, plan.lengths);
     cell.usd_per_m_output = reports::usd_per_m_at_speed(plan, cell);
 }
@@ -330,28 +329,31 @@ void price(DeploymentPlan& plan, const PlanCommand& command) {
     for (PlannedCell& cell : plan.cells) set_prices_of_tokens(plan, cell);
 }
 
-/// Confirms the number of replicas of a cell by runs at the demand: as few as stay within the limits. If
-/// their number is another one than follows from the searched load, the load of these runs replaces that.
-void confirm_fleet(DeploymentPlan& plan, PlannedCell& cell, const PlanCommand& command,
+/// Confirms the number of replicas of a cell by runs at the demand. If their number is another one than
+/// follows from the searched load, the load of these runs replaces that.
+void confirm_fleet(const DeploymentPlan& plan, PlannedCell& cell, const PlanCommand& command,
                    const RunsDirectory& runs, const std::stop_token& stop) {
     const reports::Demand& demand = plan.demand;
     const double needed = demand.requests_per_s.value_or(demand.users.value_or(0));
-    const auto speed_of = [&](std::uint64_t replicas) {
+    std::optional<reports::PlannedSpeed> confirmed;  // of the last number that was within the limits
+    const auto is_within = [&](std::uint64_t replicas) {
         const double per_replica = needed / static_cast<double>(replicas) / demand.target_utilization;
         const double load = demand.users ? std::ceil(per_replica) : per_replica;
-        return experiments::speed_within_limits(asked_of(command, cell), axis_of(demand), load,
-                                                directory_of(runs, cell) / fmt::format("check-{}", replicas),
-                                                this_invocation(), stop);
+        auto speed = experiments::speed_within_limits(
+            asked_of(command, cell), axis_of(demand), load,
+            directory_of(runs, cell) / fmt::format("check-{}", replicas), this_invocation(), stop);
+        const bool within = speed.has_value();
+        if (within) confirmed = std::move(speed);
+        return within;
     };
-    std::uint64_t replicas = cell.fleet->replicas;
-    std::optional<reports::PlannedSpeed> confirmed = speed_of(replicas);
-    while (!confirmed) confirmed = speed_of(++replicas);
-    for (bool fewer = replicas == cell.fleet->replicas && replicas > 1; fewer; fewer = replicas > 1) {
-        auto speed = speed_of(replicas - 1);
-        if (!speed) break;
-        confirmed = std::move(speed);
-        --replicas;
+    const auto fewest = reports::fewest_within(cell.fleet->replicas, is_within);
+    if (!fewest) {
+        cell.no_speed = "the runs at the demand miss them, also with half as many servers again";
+        cell.speed.reset();
+        cell.fleet.reset();
+        return set_prices_of_tokens(plan, cell);
     }
+    const std::uint64_t replicas = *fewest;
     if (replicas != cell.fleet->replicas) {
         confirmed->binding = cell.speed->binding;
         confirmed->runs = cell.speed->runs;
@@ -376,12 +378,10 @@ void size_fleets(DeploymentPlan& plan, const PlanCommand& command, const RunsDir
     for (PlannedCell& cell : plan.cells)
         if (cell.speed && cell.speed->load > 0)
             cell.fleet = reports::fleet_of(plan, cell, reports::replicas_for(plan.demand, cell.speed->load));
-    // If a confirmed number is larger than the estimate, another cell can become the best one.
-    std::set<std::size_t> confirmed;
-    for (plan.best = best_of(plan.cells, true);
-         plan.best && plan.cells[*plan.best].fleet && confirmed.insert(*plan.best).second;
-         plan.best = best_of(plan.cells, true))
-        confirm_fleet(plan, plan.cells[*plan.best], command, runs, stop);
+    // Every cell is confirmed, not only the best one, so that its figures do not depend on the other cells.
+    for_all(plan.cells.size(), [&](std::size_t i) {
+        if (plan.cells[i].fleet) confirm_fleet(plan, plan.cells[i], command, runs, stop);
+    });
 }
 
 /// Answers the questions of `paretoken cost` that follow from the best cell.

@@ -26,16 +26,20 @@ std::string facts_text(const Facts& facts) {
 }  // namespace
 
 std::string sizing_console(const DeploymentPlan& plan) {
-    std::string text = paragraph(answer_of(plan)) + "\n";
+    std::string text = paragraph(answer_of(plan));
+    if (const std::string caution = caution_on(plan); !caution.empty()) text += paragraph(caution);
+    if (const std::string prices = prices_text(plan); !prices.empty())
+        text += paragraph(fmt::format("Prices: the price card {}.", prices));
+    text += "\n";
     Table table = cells_table(plan);
     const std::size_t left_out = table.rows.size() > kMostRows ? table.rows.size() - kMostRows : 0;
     if (left_out > 0) table.rows.resize(kMostRows);
     text += text_of(table);
     if (left_out > 0) text += fmt::format("  and {} more: --out writes them all\n", left_out);
     std::size_t remarks = 0;
-    for (const PlannedCell& cell : plan.cells)
-        if (const std::string remark = remark_on(cell); !remark.empty() && ++remarks <= kMostRemarks)
-            text += paragraph(fmt::format("{}: {}.", name_of_cell(cell), remark), 2);
+    for (const PlannedCell* const cell : ranked_cells(plan))
+        if (const std::string remark = remark_on(*cell); !remark.empty() && ++remarks <= kMostRemarks)
+            text += paragraph(fmt::format("{}: {}.", name_of_cell(*cell), remark), 2);
     if (plan.cells.empty()) return text;
     const PlannedCell& cell = plan.cells[plan.best.value_or(0)];
     if (plan.staircase) text += "\n" + facts_text(hours_facts(plan));

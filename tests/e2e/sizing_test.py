@@ -49,7 +49,6 @@ class Emitted(Case):
                 self.assertTrue(value in allowed if isinstance(allowed, set) else allowed(value) > 0, f"{flag} {value}")
             self.assertLessEqual(float(flags["--gpu-memory-utilization"]), 1)
 
-
     def test_a_cache_that_the_engine_does_not_have_is_not_planned(self):
         for engine, kv in (("llamacpp", "fp8"), ("vllm", "int8"), ("sglang", "q8_0")):
             done, plan = planned("--model-card", "llama-3.1-8b", "--gpu", "h100x1", "--engine", engine, "--kv", f"auto,{kv}")
@@ -383,6 +382,11 @@ class Searches(Case):
                                     "--num-prompts", 4000, "--out", out))
             run = json.loads((out / "run.json").read_text())
             self.assertEqual(is_within(run), servers == replicas, servers)
+
+    def test_the_figures_of_a_cell_do_not_depend_on_the_others(self):
+        asked = ["--model-card", "llama-3.1-70b", "--gpu", "b200x2", "--isl", 2000, "--osl", 300, "--slo", "ttft_p95:2000 tpot_p95:50"]
+        alone, both = (planned(*asked, "--demand", "50rps", "--weights", formats)[1]["cells"] for formats in ("bf16", "bf16,fp8"))
+        self.assertEqual(alone, both[:1])
 
     def test_load_utilization_and_prices_agree_and_the_runs_are_long_enough_to_see_a_queue(self):
         # Requests of 200 tokens take 1.6 s alone and about 8 s at the highest load, which is between 25 and 26 per second.

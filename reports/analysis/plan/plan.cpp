@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "cards/deployment.h"
 #include "cards/price.h"
 #include "core/formats.h"
+#include "core/stable_sort.h"
 #include "core/statistics.h"
 #include "reports/analysis/cost/cost.h"
 
@@ -49,6 +51,10 @@ Rank rank_of(const PlannedCell& cell) {
                 static_cast<double>(cell.fleet->gpus), cell.fleet->utilization};
     return {100 * cell.usd_per_m_output.value_or(1e15), static_cast<double>(cell.gpus()), 0,
             cell.usd_per_h.value_or(1e15), -static_cast<double>(cell.sequences_p50)};
+}
+
+bool can_be_best(const PlannedCell& cell, bool needs_speed) {
+    return cell.refused.empty() && (!needs_speed || cell.speed);
 }
 
 }  // namespace
@@ -125,6 +131,20 @@ std::uint64_t replicas_for(const Demand& demand, double load) {
     const double needed = demand.requests_per_s.value_or(demand.users.value_or(0));
     return static_cast<std::uint64_t>(
         std::max(1.0, std::ceil(needed / (load * demand.target_utilization) - 1e-9)));
+}
+
+std::optional<std::uint64_t> fewest_within(std::uint64_t estimate,
+                                           const std::function<bool(std::uint64_t)>& is_within) {
+    constexpr std::uint64_t kMostSteps = 50;
+    const std::uint64_t step = std::max<std::uint64_t>(1, estimate / kMostSteps);
+    std::uint64_t replicas = estimate;
+    while (!is_within(replicas)) {
+        replicas += step;
+        if (replicas > estimate + estimate / 2 + 1) return {};
+    }
+    if (replicas == estimate)
+        while (replicas > step && is_within(replicas - step)) replicas -= step;
+    return replicas;
 }
 
 double mean_load(const Demand& demand) {
@@ -223,10 +243,20 @@ std::optional<std::size_t> best_of(const std::vector<PlannedCell>& cells, bool n
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < cells.size(); ++i) {
         const PlannedCell& cell = cells[i];
-        if (!cell.refused.empty() || (needs_speed && !cell.speed)) continue;
+        if (!can_be_best(cell, needs_speed)) continue;
         if (!best || rank_of(cell) < rank_of(cells[*best])) best = i;
     }
     return best;
+}
+
+std::vector<const PlannedCell*> ranked_cells(const DeploymentPlan& plan) {
+    const auto place = [&](const PlannedCell* cell) {
+        return std::tuple(!cell->refused.empty(), !can_be_best(*cell, !plan.slos.empty()), rank_of(*cell));
+    };
+    std::vector<const PlannedCell*> cells;
+    for (const PlannedCell& cell : plan.cells) cells.push_back(&cell);
+    sort_stably(cells, [&](const PlannedCell* a, const PlannedCell* b) { return place(a) < place(b); });
+    return cells;
 }
 
 }  // namespace paretoken::reports

@@ -3,6 +3,7 @@
 // them a demand needs, and what that costs. A cell is one combination of GPU, formats and ranks. Everything
 // is computed from cards and simulated runs and therefore an estimate. The functions are pure.
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -189,6 +190,10 @@ std::optional<PlannedHostLayers> host_layers_of(const PlannedCell& cell, const c
 
 /// The deployments that a demand needs if each carries `load` (PlannedSpeed::load).
 std::uint64_t replicas_for(const Demand& demand, double load);
+/// The fewest replicas that `is_within` accepts, searched from an estimate by single ones, or by 2 % of many
+/// replicas; the last number that it accepted is the result. Nothing if half as many again are not enough.
+std::optional<std::uint64_t> fewest_within(std::uint64_t estimate,
+                                           const std::function<bool(std::uint64_t)>& is_within);
 /// So many deployments of a cell with a speed, and their bill if its price is known.
 PlannedFleet fleet_of(const DeploymentPlan& plan, const PlannedCell& cell, std::uint64_t replicas);
 /// The mean of the demand over the hours: requests per second, or users.
@@ -216,5 +221,9 @@ void add_api(CostGiven& known, const PlannedLengths& lengths, double hit, const 
 /// one that fits on the fewest GPUs, of several the cheapest per hour, and of these the one with the most
 /// requests at once. With `needs_speed`, only cells with a speed count.
 std::optional<std::size_t> best_of(const std::vector<PlannedCell>& cells, bool needs_speed);
+
+/// The cells in the order in which best_of() prefers them: the best one first, then those without a load
+/// within the limits, and last those that cannot run.
+std::vector<const PlannedCell*> ranked_cells(const DeploymentPlan& plan);
 
 }  // namespace paretoken::reports

@@ -117,6 +117,26 @@ std::string answer_of(const DeploymentPlan& plan) {
     return cell.fleet ? fleet_answer(plan, cell) : cell_answer(plan, cell);
 }
 
+std::string caution_on(const DeploymentPlan& plan) {
+    constexpr double kMostUsed = .85;
+    if (!plan.best || !plan.cells[*plan.best].fleet || !plan.cells[*plan.best].speed) return "";
+    const PlannedCell& cell = plan.cells[*plan.best];
+    PlannedSpeed all = *cell.speed;
+    all.load *= static_cast<double>(cell.fleet->replicas);
+    const double used = plan.demand.requests_per_s.value_or(plan.demand.users.value_or(0)) / all.load;
+    if (!(used > kMostUsed)) return "";
+    return fmt::format(
+        "The demand is {:.0f} % of the {} that these servers carry within the limits, which leaves little "
+        "for a busier minute or a server that fails; --target-utilization .7 plans a reserve.",
+        kPercent * used, load_text(plan, all));
+}
+
+std::string prices_text(const DeploymentPlan& plan) {
+    if (plan.price_card.empty()) return "";
+    return fmt::format("{} of {}, {}{}", plan.price_card, plan.price_as_of, plan.price_basis,
+                       serving_text(plan));
+}
+
 std::string name_of_cell(const PlannedCell& cell) {
     return fmt::format("{}, {} weights, {} cache, TP {}{}", cell.gpu, cell.weights, cell.kv,
                        cell.deployment.tensor_parallel, division_of(cell));
@@ -144,7 +164,8 @@ Table cells_table(const DeploymentPlan& plan) {
             table.columns.push_back({title});
     if (!has_speed) table.columns.push_back({"KV GiB"});  // with speeds, the table is wide enough without
     for (const char* const title : {"tokens", "at once"}) table.columns.push_back({title});
-    for (const PlannedCell& cell : plan.cells) {
+    for (const PlannedCell* const ranked : ranked_cells(plan)) {
+        const PlannedCell& cell = *ranked;
         std::vector<std::string> row{fmt::format("{} × {}{}", cell.gpus(), cell.gpu, division_of(cell)),
                                      fmt::format("{}/{}", cell.weights, cell.kv)};
         if (has_fleet) {
@@ -341,6 +362,8 @@ std::vector<Section> sizing_sections(const DeploymentPlan& plan) {
     std::vector<Section> sections;
     Section answer{.id = "plan", .title = "The answer"};
     answer.blocks.push_back({Paragraph{.text = answer_of(plan) + "."}});
+    if (std::string caution = caution_on(plan); !caution.empty())
+        answer.blocks.push_back({Paragraph{.text = std::move(caution)}});
     answer.blocks.push_back({Paragraph{.text = "Everything here is an estimate: memory by the cards of the "
                                                "model and the GPU, speed by simulated runs, "
                                                "and cost by a price card."}});
@@ -352,15 +375,13 @@ std::vector<Section> sizing_sections(const DeploymentPlan& plan) {
                                  whole_number(plan.lengths.total_p50), whole_number(plan.lengths.total_p99))},
          {"Limits", fmt::format("{}", fmt::join(plan.slos, ", "))},
          {"Demand", plan.demand.requests_per_s || plan.demand.users ? demand_text(plan.demand) : ""},
-         {"Prices", plan.price_card.empty() ? ""
-                                            : fmt::format("{} of {}, {}{}", plan.price_card, plan.price_as_of,
-                                                          plan.price_basis, serving_text(plan))}}};
+         {"Prices", prices_text(plan)}}};
     for (auto& input : input_facts(plan).items) asked.items.push_back(std::move(input));
     answer.blocks.push_back({std::move(asked)});
     sections.push_back(std::move(answer));
     Facts remarks;
-    for (const PlannedCell& cell : plan.cells)
-        remarks.items.emplace_back(name_of_cell(cell), remark_on(cell));
+    for (const PlannedCell* const cell : ranked_cells(plan))
+        remarks.items.emplace_back(name_of_cell(*cell), remark_on(*cell));
     sections.push_back(
         {.id = "cells", .title = "Every combination", .blocks = {{cells_table(plan)}, {remarks}}});
     if (plan.cells.empty()) return sections;

@@ -11,7 +11,14 @@ namespace paretoken::reports {
 /// The answer: "4 × l40s, fp8: $3,170 per month for 50 req/s, …".
 std::string answer_of(const DeploymentPlan& plan);
 
-/// Every cell with its fit, its load and its bill, in the order of the plan.
+/// A sentence that the demand leaves little of what the servers of the best cell carry; empty if it leaves
+/// enough.
+std::string caution_on(const DeploymentPlan& plan);
+
+/// "2026-11-cloud of 2026-11-20, on_demand": the price card, its date and the basis; empty without prices.
+std::string prices_text(const DeploymentPlan& plan);
+
+/// Every cell with its fit, its load and its bill, in the order of ranked_cells().
 Table cells_table(const DeploymentPlan& plan);
 
 /// The remark on a cell: why it cannot run and what would fit, which load it misses, or its notes.

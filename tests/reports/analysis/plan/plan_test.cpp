@@ -174,6 +174,53 @@ TEST(Plan, ACellWithoutALoadWithinTheLimitsIsNotTheBest) {
     EXPECT_THAT(answer_of(plan), HasSubstr("no load is within the limits: ttft_p95 is 900 ms"));
 }
 
+TEST(Plan, TheFewestReplicasAreSearchedFromTheEstimateInBothDirections) {
+    const auto found = [](std::uint64_t estimate, std::uint64_t least) {
+        return fewest_within(estimate, [&](std::uint64_t replicas) { return replicas >= least; });
+    };
+    EXPECT_EQ(found(12, 11), 11U);
+    EXPECT_EQ(found(12, 14), 14U);
+    EXPECT_EQ(found(1, 1), 1U);
+    EXPECT_EQ(found(1, 2), 2U);
+    EXPECT_EQ(found(1000, 950), 960U) << "by 2 % of many replicas";
+    EXPECT_EQ(found(4, 100), std::nullopt) << "the runs at the demand miss the limits at any number";
+}
+
+TEST(Plan, TheTableHasTheBestCellFirstAndThoseThatCarryNothingLast) {
+    DeploymentPlan plan = plan_with({});
+    plan.slos = {"ttft_p95:800"};
+    for (const auto& [gpu, usd] : {std::pair("a100", 0.), {"b200", 0.}, {"h100-sxm", 900.}, {"l40s", 300.}}) {
+        PlannedCell cell = cell_on(gpu, 1, 2);
+        if (usd > 0) cell.speed = PlannedSpeed{.load = 10};
+        if (usd > 0) cell.fleet = PlannedFleet{.replicas = 5, .gpus = 5, .usd_per_month = usd};
+        plan.cells.push_back(std::move(cell));
+    }
+    plan.cells.front().refused = "1 GiB is missing";
+    const Table table = cells_table(plan);
+    std::vector<std::string> servers;
+    for (const auto& row : table.rows) servers.push_back(row.front());
+    EXPECT_THAT(servers, testing::ElementsAre("1 × l40s", "1 × h100-sxm", "1 × b200", "1 × a100"));
+    EXPECT_EQ(ranked_cells(plan).front(), &plan.cells.at(best_of(plan.cells, true).value()));
+    for (int i = 0; i < 30; ++i) plan.cells.insert(plan.cells.begin(), plan.cells.front());
+    const std::string text = sizing_console(plan);
+    EXPECT_THAT(text, HasSubstr("1 × l40s")) << "the best cell is in the rows that are shown";
+    EXPECT_THAT(text, HasSubstr("and 10 more"));
+}
+
+TEST(Plan, ADemandThatUsesAlmostEverythingIsNamedAndSoAreThePricesBesideTheCost) {
+    DeploymentPlan plan = plan_with_speed({.requests_per_s = 50});
+    plan.price_card = "2026-11-cloud";
+    plan.price_as_of = "2026-11-20";
+    plan.price_basis = "on_demand";
+    for (const auto& [replicas, used] : {std::pair(5, "100 % of the 50.0 req/s"), {7, ""}}) {
+        plan.cells.front().fleet = fleet_of(plan, plan.cells.front(), static_cast<std::uint64_t>(replicas));
+        EXPECT_THAT(caution_on(plan), HasSubstr(used));
+        EXPECT_EQ(caution_on(plan).empty(), replicas == 7);
+        EXPECT_EQ(sizing_console(plan).find("--target-utilization") == std::string::npos, replicas == 7);
+        EXPECT_THAT(sizing_console(plan), HasSubstr("the price card 2026-11-cloud of 2026-11-20, on_demand"));
+    }
+}
+
 TEST(Plan, WithoutSpeedsTheBestCellIsOnTheFewestGpus) {
     EXPECT_EQ(
         best_of({cell_on("h100-sxm", 4, 12), cell_on("h100-sxm", 1, 3), cell_on("h100-sxm", 2, 6)}, false),
