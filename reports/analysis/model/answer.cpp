@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/result/overload.h"
 #include "reports/analysis/model/choice.h"
@@ -84,6 +85,18 @@ std::string how_far_to_trust(const Configuration& configuration) {
     return date.empty() ? text + "." : text + ", " + date + ".";
 }
 
+/// Whether every run of the report is one of a search.
+bool is_about(const ReportModel& model, const SearchPicture& search) {
+    namespace fs = std::filesystem;
+    const fs::path directory = fs::path(search.directory).lexically_normal();
+    return std::ranges::all_of(model.configurations, [&](const Configuration& configuration) {
+        return std::ranges::all_of(configuration.points, [&](const ReportPoint& point) {
+            const fs::path parent = fs::path(point.directory).lexically_normal().parent_path();
+            return (parent.empty() ? fs::path(".") : parent) == directory;
+        });
+    });
+}
+
 }  // namespace
 
 std::string price_text(const PointCost& cost) {
@@ -111,7 +124,7 @@ std::string answer_sentence(const Configuration& configuration, const AnswerInpu
 
 std::string answer_title(const ReportModel& model) {
     const auto parsed = [](const std::string& text) { return parse_slo(text, SloPercentiles::any); };
-    if (model.searches.size() == 1 &&
+    if (model.searches.size() == 1 && is_about(model, model.searches.front()) &&
         std::ranges::is_permutation(model.searches.front().slos, model.choice.slos, {}, parsed, parsed)) {
         const std::string& text = model.searches.front().text;
         return text.substr(0, std::min(text.find(". "), text.size() - 1));

@@ -27,7 +27,8 @@ struct AnswerInputs {
 };
 
 /// A title for a report that says what it found: the first sentence of its search, if the report has the same
-/// limits, or the cost of the cheapest configuration; "Cost and performance" if it has neither.
+/// limits and no other runs, or the cost of the cheapest configuration; "Cost and performance" if it has
+/// neither.
 std::string answer_title(const ReportModel& model);
 
 /// The sentence for the head of the report. It starts with the configuration's title.

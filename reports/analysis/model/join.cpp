@@ -110,6 +110,13 @@ std::vector<std::string> common_slos(const std::vector<SearchPicture>& searches)
     return is_one ? searches.front().slos : std::vector<std::string>();
 }
 
+/// "the search in runs/slo" or "the searches in runs/a, runs/b"
+std::string names_of(const std::vector<SearchPicture>& searches) {
+    std::vector<std::string> directories;
+    for (const SearchPicture& search : searches) directories.push_back(search.directory);
+    return fmt::format("the search{} in {}", searches.size() == 1 ? "" : "es", fmt::join(directories, ", "));
+}
+
 }  // namespace
 
 ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options) {
@@ -146,9 +153,13 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     name_configurations(model.configurations);
     std::vector<Slo> slos = options.slos;
     std::vector<std::string> slo_texts = options.slo_texts;
+    std::string slos_from;
     if (slos.empty()) {
         slo_texts = common_goodput(model.configurations);
-        if (slo_texts.empty()) slo_texts = common_slos(model.searches);
+        if (slo_texts.empty()) {
+            slo_texts = common_slos(model.searches);
+            if (!slo_texts.empty()) slos_from = names_of(model.searches);
+        }
         for (const std::string& text : slo_texts) slos.push_back(parse_slo(text));
     }
     model.front = place_on_fronts(model.configurations, {.x = options.front_x,
@@ -165,6 +176,7 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
         configuration.answer = answer_sentence(configuration, inputs);
     }
     model.choice = choices_of(model.configurations, slos, slo_texts);
+    model.choice.slos_from = std::move(slos_from);
     if (options.demand) {
         if (slos.empty())
             throw UsageError(

@@ -201,6 +201,7 @@ struct Choice {
 struct ChoiceTable {
     std::vector<std::string> slos;    ///< limits as the user wrote them; empty if none were set
     std::vector<Choice> ranked = {};  ///< choices, the cheapest first, configurations without a choice last
+    std::string slos_from = {};       ///< "the search in runs/slo"; empty unless the limits are of searches
 
     bool operator==(const ChoiceTable&) const = default;
 };

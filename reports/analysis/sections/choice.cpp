@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "reports/analysis/sections/sections.h"
@@ -52,6 +53,36 @@ bool has_price(const Configuration& configuration) {
                                [](const ReportPoint& point) { return point.cost.has_value(); });
 }
 
+/// Whether configurations with a choice have different workloads.
+bool workloads_differ(const ReportModel& model) {
+    std::set<std::string> workloads;
+    for (const Choice& one : model.choice.ranked)
+        if (one.why_not.empty()) workloads.insert(model.configurations[one.configuration].workload);
+    return workloads.size() > 1;
+}
+
+/// The sentences before the table.
+std::string introduction(const ReportModel& model, bool priced) {
+    const ChoiceTable& choice = model.choice;
+    const char* const best = priced ? "cheapest" : "fastest";
+    std::string text =
+        choice.slos.empty()
+            ? fmt::format("No limit was given (--slo): these are the {} runs of each configuration.", best)
+            : fmt::format(
+                  "The limits are {}{}. Of each configuration, the table has the {} run that proves them at "
+                  "99 % confidence, or else the {} whose measured values keep them with too few requests to "
+                  "prove it. A run whose server did not keep up with the arrivals misses every limit.",
+                  fmt::join(choice.slos, " and "),
+                  choice.slos_from.empty() ? "" : fmt::format(", the limits of {}", choice.slos_from), best,
+                  best);
+    if (!priced)
+        text += " No price is known, so the fastest is the one with the most output tokens per second.";
+    if (workloads_differ(model))
+        text += fmt::format(" The workloads differ: compare the {} only between rows with the same workload.",
+                            priced ? "costs" : "speeds");
+    return text;
+}
+
 }  // namespace
 
 std::vector<Section> choice_sections(const ReportModel& model) {
@@ -65,18 +96,7 @@ std::vector<Section> choice_sections(const ReportModel& model) {
     const std::string best = priced ? "cheapest" : "fastest";
     Section section{
         "choice", fmt::format("{}{}", priced ? "Cheapest" : "Fastest", limited ? " within your limits" : "")};
-    const std::string unpriced =
-        priced ? "" : " No price is known, so the fastest is the one with the most output tokens per second.";
-    section.blocks.push_back({Paragraph{
-        (limited ? fmt::format(
-                       "The limits are {}. Of each configuration, the table has the {} run that proves them "
-                       "at 99 % confidence, or else the {} whose measured values keep them with too few "
-                       "requests to prove it. A run whose server did not keep up with the arrivals misses "
-                       "every limit.",
-                       fmt::join(choice.slos, " and "), best, best)
-                 : fmt::format("No limit was given (--slo): these are the {} runs of each configuration.",
-                               best)) +
-        unpriced}});
+    section.blocks.push_back({Paragraph{introduction(model, priced)}});
     section.blocks.push_back({choice_table(model, priced)});
     if (const Choice& first = choice.ranked.front(); !first.command.empty())
         section.blocks.push_back({Folded{
