@@ -44,6 +44,7 @@
 #include "reports/files/refold.h"
 #include "reports/files/run_directory.h"
 #include "reports/pages/formats.h"
+#include "reports/pages/gate.h"
 #include "reports/pages/html.h"
 #include "reports/pages/markdown.h"
 
@@ -104,10 +105,8 @@ reports::ResultDirectories found_results(const ReportCommand& command) {
     return found;
 }
 
-using LoadedGates = std::vector<std::pair<std::string, reports::GateReport>>;
-
-LoadedGates loaded_gates(const std::vector<fs::path>& found) {
-    LoadedGates gates;
+reports::NamedGates loaded_gates(const std::vector<fs::path>& found) {
+    reports::NamedGates gates;
     for (const fs::path& directory : found) {
         const fs::path file = directory / reports::kGateFileName;
         gates.emplace_back(directory.string(),
@@ -117,7 +116,7 @@ LoadedGates loaded_gates(const std::vector<fs::path>& found) {
 }
 
 /// The verdict of a gate, which stands before everything else. Several gates are a list of verdicts.
-std::vector<reports::Section> sections_of(const LoadedGates& gates) {
+std::vector<reports::Section> sections_of(const reports::NamedGates& gates) {
     if (gates.empty()) return {};
     if (gates.size() == 1) return reports::gate_sections(gates.front().second);
     return {reports::gates_section(gates)};
@@ -373,10 +372,13 @@ ReportModel model_of(const ReportCommand& command) {
     };
     for (reports::LoadedRun& run : runs) run.directory = reports::shown_name(run.directory);
     options.known_models = cards_named_by(runs);
-    const LoadedGates gates = loaded_gates(found.gates);
-    if (command.title.empty() && gates.size() == 1) options.title = gates.front().second.headline;
+    const bool has_other_results = !runs.empty() || !options.caches.empty();
+    const reports::ReportedGates gates =
+        reports::gates_to_report(loaded_gates(found.gates), has_other_results);
+    if (command.title.empty() && gates.shown.size() == 1) options.title = gates.shown.front().second.headline;
     ReportModel model = reports::build_report(std::move(runs), options);
-    model.sections = sections_of(gates);
+    model.sections = sections_of(gates.shown);
+    if (!gates.note.empty()) model.notes.push_back(gates.note);
     return model;
 }
 

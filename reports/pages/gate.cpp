@@ -1,7 +1,9 @@
 #include "reports/pages/gate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -146,6 +148,41 @@ std::string gate_annotations(const GateReport& report) {
                             annotation_escaped(line_of(report, row)));
     }
     return text + fmt::format("::notice title=paretoken gate::{}\n", annotation_escaped(report.headline));
+}
+
+namespace {
+
+bool compared_anything(const std::pair<std::string, GateReport>& gate) {
+    const GateReport& report = gate.second;
+    const std::uint64_t of_candidate = runs_of_candidate(report);
+    return report.pairs > 0 || (of_candidate > 0 && of_candidate < report.runs.size());
+}
+
+/// "runs/1: http://b against baseline main"
+std::string name_with_sides(const std::string& directory, const GateReport& report) {
+    if (report.candidate_name.empty() || report.baseline_name.empty()) return directory;
+    return fmt::format("{}: {} against {}", directory, report.candidate_name, report.baseline_name);
+}
+
+}  // namespace
+
+ReportedGates gates_to_report(NamedGates found, bool has_other_results) {
+    ReportedGates gates;
+    const bool some_compared = std::ranges::any_of(found, compared_anything);
+    std::vector<std::string> left_out;
+    for (auto& gate : found) {
+        if ((some_compared || has_other_results) && !compared_anything(gate)) {
+            left_out.push_back(std::move(gate.first));
+            continue;
+        }
+        std::string name = name_with_sides(gate.first, gate.second);
+        gates.shown.emplace_back(std::move(name), std::move(gate.second));
+    }
+    if (!left_out.empty())
+        gates.note = fmt::format("{} gate{} ended before both sides were measured, and {} left out: {}.",
+                                 left_out.size(), left_out.size() == 1 ? "" : "s",
+                                 left_out.size() == 1 ? "is" : "are", fmt::join(left_out, ", "));
+    return gates;
 }
 
 }  // namespace paretoken::reports

@@ -1,7 +1,10 @@
 #pragma once
-// Writes a gate's verdict as text for the console, as JUnit XML and as annotations of GitHub. Text from
-// servers or files is escaped. reports/analysis/gate/sections.h has the sections of its page.
+// Writes a gate's verdict as text for the console, as JUnit XML and as annotations of GitHub, and chooses the
+// gates that a report shows. Text from servers or files is escaped. reports/analysis/gate/sections.h has the
+// sections of its page.
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "reports/analysis/gate/decision/self_test.h"
 #include "reports/analysis/gate/gate_report.h"
@@ -22,5 +25,16 @@ std::string gate_junit(const GateReport& report);
 /// Workflow commands of GitHub, which it shows beside a pull request. There is one line for each metric that
 /// failed, or if none failed, for each inconclusive one. The last line is the headline.
 std::string gate_annotations(const GateReport& report);
+
+using NamedGates = std::vector<std::pair<std::string, GateReport>>;
+
+struct ReportedGates {
+    NamedGates shown = {};  ///< by "runs/1: http://b against the baseline main"
+    std::string note = {};  ///< sentence on the gates that are left out; empty if there are none
+};
+
+/// Leaves out the gates that ended before both sides had a run, unless the report would have nothing else
+/// (`has_other_results`). `found` has the gates by their directories.
+ReportedGates gates_to_report(NamedGates found, bool has_other_results);
 
 }  // namespace paretoken::reports
