@@ -179,7 +179,7 @@ ReportedGates gates_to_report(NamedGates found, bool has_other_results) {
         gates.shown.emplace_back(std::move(name), std::move(gate.second));
     }
     if (!left_out.empty())
-        gates.note = fmt::format("{} gate{} ended before both sides were measured, and {} left out: {}.",
+        gates.note = fmt::format("{} gate{} ended before anything was compared, and {} left out: {}.",
                                  left_out.size(), left_out.size() == 1 ? "" : "s",
                                  left_out.size() == 1 ? "is" : "are", fmt::join(left_out, ", "));
     return gates;

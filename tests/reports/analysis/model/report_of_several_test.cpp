@@ -31,7 +31,7 @@ TEST(ReportOfSeveral, LeavesOutGatesThatComparedNothingAndNamesBothSidesOfTheOth
     const ReportedGates gates = gates_to_report(found, false);
     ASSERT_EQ(gates.shown.size(), 1U);
     EXPECT_EQ(gates.shown.front().first, "runs/1: http://b against baseline main");
-    EXPECT_EQ(gates.note, "2 gates ended before both sides were measured, and are left out: runs/2, runs/3.");
+    EXPECT_EQ(gates.note, "2 gates ended before anything was compared, and are left out: runs/2, runs/3.");
     EXPECT_TRUE(gates_to_report({{"runs/2", gate(7, 0)}}, true).shown.empty());
     EXPECT_EQ(gates_to_report({{"runs/2", gate(7, 0)}}, false).shown.size(), 1U)
         << "the report would be empty";
