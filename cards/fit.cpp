@@ -271,8 +271,7 @@ void check_experts(const ModelCard& model, const Deployment& deployment) {
     if (divides_experts_alone(deployment) && !model.moe)
         throw UsageError(
             fmt::format("--attention-dp: {} has no experts, which are all that the ranks of vLLM divide with "
-                        "it; leave it "
-                        "out",
+                        "it; leave it out",
                         model.name));
     if (groups == 1) return;
     if (groups == 0) throw UsageError("--ep 0: expected at least one rank");

@@ -20,13 +20,10 @@ constexpr std::string_view kGated =
     "deepseek_v3 diffllama dots1 ernie4_5 ernie4_5_moe exaone exaone4 exaone_moe flex_olmo gemma gemma2 "
     "gemma3 gemma3n glm glm4 glm4_moe glm4_moe_lite glm4v glm4v_moe gpt_oss granite granitemoe "
     "granitemoehybrid granitemoeshared Grok1ForCausalLM helium hunyuan hunyuan_v1_dense hunyuan_v1_moe "
-    "internlm internlm2 "
-    "internlm3 kimi_k2 llama llama4 mimo minicpm minicpm3 minimax_m2 ministral ministral3 mistral mistral3 "
-    "mixtral mllama_text_model molmo olmo olmo2 olmo3 olmoe orion phi3 phi4_multimodal phi4mm phimoe qwen "
-    "qwen2 qwen2_5_vl "
-    "qwen2_moe qwen2_vl qwen3 qwen3_5 qwen3_5_moe qwen3_moe qwen3_next qwen3_vl qwen3_vl_moe seed_oss "
-    "smollm3 stablelm step3 vaultgemma "
-    "xverse ";
+    "internlm internlm2 internlm3 kimi_k2 llama llama4 mimo minicpm minicpm3 minimax_m2 ministral "
+    "ministral3 mistral mistral3 mixtral mllama_text_model molmo olmo olmo2 olmo3 olmoe orion phi3 "
+    "phi4_multimodal phi4mm phimoe qwen qwen2 qwen2_5_vl qwen2_moe qwen2_vl qwen3 qwen3_5 qwen3_5_moe "
+    "qwen3_moe qwen3_next qwen3_vl qwen3_vl_moe seed_oss smollm3 stablelm step3 vaultgemma xverse ";
 /// Types whose feed-forward layers have two matrices: up and down.
 constexpr std::string_view kTwoMatrices =
     " apertus arcee biogpt bloom codegen falcon gpt2 gpt_bigcode gpt_neo gpt_neox gpt_neox_japanese gptj mpt "

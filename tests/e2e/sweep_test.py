@@ -296,7 +296,7 @@ class Limits(Case):
         out = self.directory / "sweep"
         done = self.measures(paretoken("sweep", *VIRTUAL, "--num-prompts", 600, "--concurrency", "1..64", "--slo",
                                        "ttft_p95:25", "--out", out))
-        rows = [line for line in done.stdout.splitlines() if "knee" in line]
+        rows = [line for line in done.stdout.splitlines() if line.endswith("knee")]
         self.assertEqual(len(rows), 1, done.stdout)
         knee = int(rows[0].split()[0].split("=")[1])
         verdicts = {p["load"]: p["slo"] for p in json.loads((out / "sweep.json").read_text())["points"]}
