@@ -18,7 +18,6 @@
 #include "reports/files/interop/definitions.h"
 #include "reports/files/json/gate_file.h"
 #include "reports/files/json/run_json.h"
-#include "reports/files/json/sweep_json.h"
 #include "reports/files/recorded_files.h"
 #include "reports/files/run_directory.h"
 #include "reports/pages/console.h"
@@ -47,9 +46,8 @@ bool is_run(const fs::path& directory) {
 void show(const fs::path& directory, bool json) {
     reports::ConsoleStyle style = style_of_output();
     style.directory = directory.string();
-    if (fs::exists(directory / reports::kSweepFileName)) {
+    if (fs::exists(directory / reports::kSweepFileName))
         return print_sweep(reports::read_sweep(directory), directory, {.json = json});
-    }
     if (is_run(directory)) {
         const RunResult result = reports::read_run_directory(directory);
         return json ? print("{}\n", reports::run_json(result))

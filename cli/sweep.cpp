@@ -36,7 +36,6 @@
 #include "experiments/sweep/sweep.h"
 #include "loadgen/interruption.h"
 #include "reports/files/file_io.h"
-#include "reports/files/json/sweep_json.h"
 #include "reports/files/plan_file.h"
 #include "reports/files/run_directory.h"
 #include "reports/pages/console.h"

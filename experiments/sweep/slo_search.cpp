@@ -279,9 +279,29 @@ void require_something(const RunResult& result, const std::vector<Slo>& slos, co
         ExitCode::measurement_invalid,
         fmt::format("the search ended because the run at {} is invalid; its reasons are in run.json in {}{}",
                     point.load_label, (directory / point.directory).string(),
-                    spoiled_by_instrument(result) ? "; --host-noise accept takes what a busy host of the "
-                                                    "client measures as it is, and the same command goes on"
-                                                  : ""));
+                    spoiled_by_instrument(result)
+                        ? "; with --host-noise accept the same command goes on, and takes "
+                          "what a busy host of the client measures as it is"
+                        : ""));
+}
+
+/// Measures the run of a step, and once more if the client's host spoiled it and it does not keep the limits.
+/// Throws RuntimeError if it is interrupted.
+RunResult measured_step(const Target& target, const LoadPlan& asked, SweepFile& file, const SweepPoint& point,
+                        const fs::path& directory, const Session& session) {
+    const std::vector<Slo> slos = parse_slos(asked.slos);
+    const auto measured = [&] {
+        RunResult result = measure_point(target, asked, file, point, directory, session);
+        if (result.partial)
+            throw RuntimeError(fmt::format("interrupted; this command continues the search: {}",
+                                           shell_line(words_to_continue(session.invocation, directory))));
+        return result;
+    };
+    RunResult result = measured();
+    if (says_something(result, slos) || !spoiled_by_instrument(result)) return result;
+    session.watcher.warn(
+        fmt::format("{} is measured again, because the client's host spoiled the run", point.load_label));
+    return measured();
 }
 
 /// Returns the result of an earlier search at this point.
@@ -340,18 +360,7 @@ void search_levels(const Target& target, const SloSearchPlan& plan, SweepFile& f
                     std::max(*asked.stop.requests,
                              step->longer * static_cast<std::uint64_t>(plan.least_e2e_times * step->level *
                                                                        shortest_e2e_s.value_or(0)));
-            constexpr int kAttempts = 2;
-            for (int attempt = 1; attempt <= kAttempts; ++attempt) {
-                result = measure_point(target, asked, file, point, directory, session);
-                if (result->partial)
-                    throw RuntimeError(
-                        fmt::format("interrupted; this command continues the search: {}",
-                                    shell_line(words_to_continue(session.invocation, directory))));
-                if (says_something(*result, slos) || !spoiled_by_instrument(*result)) break;
-                if (attempt < kAttempts)
-                    session.watcher.warn(fmt::format(
-                        "{} is measured again, because the client's host spoiled the run", point.load_label));
-            }
+            result = measured_step(target, asked, file, point, directory, session);
         }
         require_something(*result, slos, point, directory);
         const StepResult told = told_of(*result, slos);

@@ -497,7 +497,7 @@ SweepTable table_of(std::span<const SweepPoint> points, const CostOfPoint& cost)
     return with_columns(points, std::move(made.columns));
 }
 
-/// What the costs of a table are computed from: the first price, and whether there are others.
+/// Returns the line of the legend on the costs, with every price that they are computed from.
 std::string cost_legend(std::span<const SweepPoint> points, const CostOfPoint& cost) {
     std::set<std::string> prices;
     for (const SweepPoint& point : points)
