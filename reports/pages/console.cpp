@@ -9,7 +9,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -484,8 +483,11 @@ SweepTable with_columns(std::span<const SweepPoint> points, std::vector<SweepCol
 /// The columns of the longest line of a text.
 std::size_t width_of(std::string_view text) {
     std::size_t width = 0;
-    for (const auto line : std::views::split(text, '\n'))
-        width = std::max(width, display_width(std::string_view(line.begin(), line.end())));
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        width = std::max(width, display_width(text.substr(begin, end - begin)));
+        begin = end + 1;
+    }
     return width;
 }
 
