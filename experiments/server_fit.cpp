@@ -100,7 +100,7 @@ cards::ModelCard card_of_run(const FitOptions& options, const Provenance& from) 
     if (!options.model_card.empty()) return cards::model_card(options.model_card);
     if (from.model_card && !from.model_card->spec.empty()) return cards::model_card(from.model_card->spec);
     if (from.model_card && std::ranges::count(cards::known_models(), from.model_card->name) > 0) {
-        const cards::ModelCard card =
+        cards::ModelCard card =
             cards::model_card(from.model_card->name,
                               {.weight_dtype = from.model_card->weights, .kv_dtype = from.model_card->kv});
         if (cards::content_hash_of(card) == from.model_card->hash) return card;

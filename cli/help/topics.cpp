@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 #include <vector>
 
 #include "cards/gpu.h"
@@ -59,8 +58,11 @@ std::string loads(std::size_t width) {
 /// Returns lines as they are, so that they can be copied.
 std::string verbatim(std::string_view lines) {
     std::string text;
-    for (const auto line : std::views::split(lines, '\n'))
-        text += fmt::format("    {}\n", std::string_view(line.begin(), line.end()));
+    for (std::size_t begin = 0; begin < lines.size();) {
+        const std::size_t end = std::min(lines.find('\n', begin), lines.size());
+        text += fmt::format("    {}\n", lines.substr(begin, end - begin));
+        begin = end + 1;
+    }
     return text;
 }
 

@@ -258,7 +258,7 @@ class SocketTarget final : public Target {
     /// Makes the first readings, and says so if they take long.
     std::shared_ptr<Instruments> begun_instruments(const LoadPlan& plan) const {
         constexpr double kLong = 1;
-        const auto made = std::make_shared<Instruments>();
+        auto made = std::make_shared<Instruments>();
         if (auto meter = power_meter(plan))
             made->sampler.emplace(std::move(meter),
                                   [to = &made->power](const std::string& source, const PowerReading& read) {

@@ -111,7 +111,7 @@ bool has_rows(const datasets::Dataset& dataset) {
     return !dataset.content().empty();
 }
 
-std::uint64_t count_of(loadgen::ArrivalTimes next) {
+std::uint64_t count_of(const loadgen::ArrivalTimes& next) {
     std::uint64_t count = 0;
     while (next()) ++count;
     return count;

@@ -113,6 +113,7 @@ std::vector<std::string> common_slos(const std::vector<SearchPicture>& searches)
 /// "the search in runs/slo" or "the searches in runs/a, runs/b"
 std::string names_of(const std::vector<SearchPicture>& searches) {
     std::vector<std::string> directories;
+    directories.reserve(searches.size());
     for (const SearchPicture& search : searches) directories.push_back(search.directory);
     return fmt::format("the search{} in {}", searches.size() == 1 ? "" : "es", fmt::join(directories, ", "));
 }

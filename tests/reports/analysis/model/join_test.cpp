@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -599,7 +600,7 @@ TEST(Join, TellsOfAPriceCardBehindAnotherOneOfTheSameHardware) {
         build_report({run(2, 45, 90)}, options).notes,
         Contains("the price card --price 4 has no effect on the cost of the runs, because 2026-11-cpu "
                  "before it has prices of the same hardware"));
-    std::ranges::rotate(options.prices, options.prices.end() - 1);
+    std::rotate(options.prices.begin(), options.prices.end() - 1, options.prices.end());
     EXPECT_THAT(build_report({run(2, 45, 90)}, options).notes,
                 Contains(HasSubstr("2026-11-cpu has no effect on the cost of the runs")));
 }
