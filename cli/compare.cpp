@@ -68,6 +68,13 @@ std::string ratio_text(const reports::SideFigure& figure) {
                        figure.ratio_ci95->high);
 }
 
+bool has_ratio_without_interval(const reports::LoadComparison& load) {
+    return std::ranges::any_of(load.figures, [](const reports::FigureRow& row) {
+        return std::ranges::any_of(row.sides,
+                                   [](const auto& side) { return side && side->ratio && !side->ratio_ci95; });
+    });
+}
+
 /// The letter that stands for a side in tables.
 std::string letter(std::size_t side) {
     return std::string(1, static_cast<char>('A' + side));
@@ -109,6 +116,10 @@ void print_comparison(const reports::ResultComparison& comparison,
     for (const reports::LoadComparison& load : comparison.loads)
         print("\n{}", reports::text_of(table_of(load, sides.size())));
     print("\n");
+    if (std::ranges::any_of(comparison.loads, has_ratio_without_interval))
+        print("{}", reports::paragraph("A ratio has no interval where a run has too few requests for that of "
+                                       "the figure, or where another program reported the figure alone; "
+                                       "several runs of each side give every ratio one."));
     for (const reports::LoadComparison& load : comparison.loads)
         for (const std::string& sentence : load.sentences)
             print("{}", reports::paragraph(reports::printable(sentence)));

@@ -194,7 +194,10 @@ struct Continuation {
         return next;
     }
     Continuation with_time(Duration time) const {
-        Continuation next{plan, with_option(words, "--max-time", paretoken::text_of(time))};
+        constexpr auto kMinute = std::chrono::minutes(1);
+        const bool in_minutes = time >= 2 * kMinute && time % kMinute == Duration{};
+        const std::string text = in_minutes ? fmt::format("{}m", time / kMinute) : paretoken::text_of(time);
+        Continuation next{plan, with_option(words, "--max-time", text)};
         next.plan.max_time = time;
         return next;
     }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -425,9 +424,7 @@ void AnswerReader::finish(bool http_complete) {
     if (http_complete && !record.finished && any_body_) record.finished = stamp_;
     const bool exact = record.usage.completion || record.token_source == TokenSource::chunk_usage ||
                        record.token_source == TokenSource::token_ids;
-    const std::int64_t wanted =
-        std::min(record.wanted_output_tokens.value_or(0),
-                 options_.limits.asked_output_tokens.value_or(std::numeric_limits<std::int64_t>::max()));
+    const std::int64_t wanted = record.wanted_output_tokens.value_or(0);
     if (options_.ignore_eos_accepted && exact && output_tokens_of(record) < wanted) {
         std::string why = too_short_error(output_tokens_of(record), wanted, reason());
         if (const int came = std::popcount(choices_seen_); came > 0 && came < options_.limits.choices)

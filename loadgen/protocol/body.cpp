@@ -111,9 +111,11 @@ BodyWriter::OutputLimit BodyWriter::limit_of(const Request& request) const {
 }
 
 std::optional<std::int64_t> BodyWriter::wanted_output_tokens(const Request& request) const {
-    const std::int64_t choices = limit_of(request).shown;
-    if (!request.wanted_output_tokens || choices == 1) return request.wanted_output_tokens;
-    return std::min(*request.wanted_output_tokens, kMostTokens / choices) * choices;
+    const OutputLimit limit = limit_of(request);
+    if (!request.wanted_output_tokens) return std::nullopt;
+    std::int64_t each = *request.wanted_output_tokens;
+    if (!limit.is_wanted && limit.given) each = std::min(each, std::max<std::int64_t>(0, *limit.given));
+    return limit.shown == 1 ? each : std::min(each, kMostTokens / limit.shown) * limit.shown;
 }
 
 std::optional<std::int64_t> BodyWriter::asked_output_tokens(const Request& request) const {

@@ -52,7 +52,8 @@ class BodyWriter {
     std::optional<std::int64_t> asked_output_tokens(const Request& request) const;
 
     /// Returns the output tokens that are wanted of the answer, all choices together: the request's number
-    /// for each choice (field "n"). Returns nothing if none are wanted.
+    /// for each choice (field "n"), or the body's own limit if it is lower, such as by --extra-body. Returns
+    /// nothing if none are wanted.
     std::optional<std::int64_t> wanted_output_tokens(const Request& request) const;
 
     /// Returns the number of choices that are wanted (field "n").

@@ -13,6 +13,7 @@
 #include "core/result/metrics.h"
 #include "core/result/overload.h"
 #include "core/result/slo.h"
+#include "core/statistics.h"
 #include "core/text/model_name.h"
 #include "core/text/number_text.h"
 #include "core/text/validity_reasons.h"
@@ -102,12 +103,39 @@ bool is_uncertified(const MetricSummary& metric) {
     });
 }
 
+/// Returns how many times as many independent values the percentile needs to be certified; at most 1 if this
+/// is not known. A closed loop of few requests has a round of them as one independent value at least.
+double times_to_certify(const RunResult& result, const MetricSummary& metric, double p) {
+    const PercentileValue* const held = metric.at(p);
+    if (held == nullptr || !held->value || held->certified) return 0;
+    const double rounds = result.concurrency ? static_cast<double>(result.counts.requests) /
+                                                   static_cast<double>(*result.concurrency)
+                                             : 0;
+    return static_cast<double>(samples_to_certify(p)) /
+           std::max({1.0, rounds, held->effective_n.value_or(0)});
+}
+
+/// "* too few requests: p95 needs about 4.3 times as many, p99 22 times"
+std::string legend_of_stars(const RunResult& result, const std::vector<const MetricSummary*>& shown) {
+    std::vector<std::string> needs;
+    for (const double p : kShown) {
+        double factor = 0;
+        for (const MetricSummary* const metric : shown)
+            factor = std::max(factor, times_to_certify(result, *metric, p));
+        if (factor <= 1) continue;
+        needs.push_back(fmt::format("p{:g} {}{} times{}", 100 * p, needs.empty() ? "needs about " : "",
+                                    significant(factor, 2), needs.empty() ? " as many" : ""));
+    }
+    if (needs.size() > 2) needs.erase(needs.begin() + 1);  // the line has 80 columns
+    return fmt::format("* too few requests{}{}", needs.empty() ? "" : ": ", fmt::join(needs, ", "));
+}
+
 /// The latencies; nothing if none was measured.
 std::string latencies_of(const RunResult& result) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kRows = {
         {{"ttft", "TTFT"}, {"itl", "ITL"}, {"e2e", "E2E"}}};
     std::string rows;
-    bool uncertified = false;
+    std::vector<const MetricSummary*> uncertified;
     bool has_intervals = false;  // of the medians
     const bool open = result.open_loop();
     const std::size_t label_width = open ? 24 : kTextBegins - 2;
@@ -128,14 +156,14 @@ std::string latencies_of(const RunResult& result) {
         }
         line.erase(line.find_last_not_of(' ') + 1);
         rows += line + "\n";
-        uncertified = uncertified || is_uncertified(*metric);
+        if (is_uncertified(*metric)) uncertified.push_back(metric);
         has_intervals =
             has_intervals || cell_of(*metric, kShown.front(), unit.per_second).find('(') != std::string::npos;
     }
     if (rows.empty()) return {};
     return fmt::format("  {:{}}{:{}}{:{}}p99\n", "", label_width, has_intervals ? "p50 (95 % CI)" : "p50",
                        cell_width, "p95", cell_width) +
-           rows + (uncertified ? fmt::format("  {:{}}* too few requests\n", "", label_width) : "");
+           rows + (uncertified.empty() ? "" : line_of("", legend_of_stars(result, uncertified)));
 }
 
 /// "within: ttft_p95 19.8 ms, limit 800 ms; 4.7 times as many requests may decide it"

@@ -317,7 +317,7 @@ class Limits(Case):
         self.assertEqual(run_json(out / "c0128")["stop"]["rule"], "slo", "it missed the limit early")
         self.fails_clearly(paretoken(*ladder[:-1], self.directory / "short", "--max-time", "3m"), 5)
         short = json.loads((self.directory / "short" / "sweep.json").read_text())["search"]
-        self.assertIn("--max-time 360s", short["narrow"])
+        self.assertIn("--max-time 6m", short["narrow"])
         dry = paretoken(*ladder[:-1], self.directory / "dry", "--max-time", "3m", "--dry-run").stdout.splitlines()
         self.assertEqual(len(dry), 9, "the first runs of the ladder")
         self.assertIn("--stop 'slo:ttft_p95>800' --stop 'slo:tpot_p95>20'", dry[1])
@@ -412,7 +412,7 @@ class Search(Case):
         self.succeeds(paretoken(*command, "--max-time", "60m", "--out", out))
         search = json.loads((out / "sweep.json").read_text())["search"]
         self.assertGreaterEqual(search["pass"], 64)
-        self.assertIn("--max-time 7200s", search["narrow"])
+        self.assertIn("--max-time 120m", search["narrow"])
         points = json.loads((out / "sweep.json").read_text())["points"]
         seconds = [json.loads((out / point["directory"] / "run.json").read_text())["window"]["run_s"] for point in points]
         self.assertLess(sum(seconds), 3600, "the budget is of virtual time")

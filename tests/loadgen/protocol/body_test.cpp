@@ -127,6 +127,10 @@ TEST(Body, TheTokensWantedAreThoseOfAllChoices) {
     EXPECT_EQ(wanted({.extra_body = R"({"n": 4})"}, ""), 64);
     EXPECT_EQ(wanted({.extra_body = R"({"n": 4})"}, R"({"n": 2})"), 32);
     EXPECT_EQ(wanted({.extra_body = R"({"best_of": 4})"}, ""), 16) << "one answer is sent";
+    EXPECT_EQ(wanted({.extra_body = R"({"max_tokens": 5})"}, ""), 5) << "the body asks for fewer";
+    EXPECT_EQ(wanted({.extra_body = R"({"max_tokens": 5})"}, R"({"n": 2})"), 10);
+    EXPECT_EQ(wanted({.extra_body = R"({"max_tokens": 500})"}, ""), 16);
+    EXPECT_EQ(wanted({}, R"({"max_tokens": null})"), 16);
     EXPECT_EQ(BodyWriter({}).wanted_output_tokens(request_of("x", std::nullopt)), std::nullopt);
 }
 

@@ -144,6 +144,9 @@ TEST(RunHeadline, explains_the_mark_of_a_percentile_under_the_table) {
         for (PercentileValue& value : metric.percentiles) value.certified = false;
     const std::string text = run_headline(few, {}, "");
     EXPECT_THAT(text, HasSubstr("\n            * too few requests\n"));
+    few.concurrency = few.counts.requests / 30;  // 30 rounds; p95 needs 90, p99 459
+    EXPECT_THAT(run_headline(few, {}, ""), HasSubstr("* too few requests: p95 needs about 3.0 times as "
+                                                     "many, p99 15 times\n"));
     EXPECT_THAT(text, Not(HasSubstr("p99  *")));
     RunResult bare = sample::run(16);
     for (MetricSummary& metric : bare.metrics)
