@@ -50,6 +50,12 @@ struct LoadMemory {
     bool operator==(const LoadMemory&) const = default;
     bool decides() const { return window_s >= decides_s; }
     bool is_enough() const { return window_s > 0 && window_s >= enough_s; }
+    /// The part of an effective sample that counts for an interval: all of it if the window is long enough; in
+    /// the shorter window of an open loop the part of the needed length that it has, otherwise nothing.
+    double counted_share() const {
+        if (is_enough()) return 1;
+        return window_s > 0 && queue_s > 0 ? window_s / enough_s : 0;
+    }
 };
 
 /// Computes the memory of a load. `stays` holds all requests in ascending order of `begin_s`, including those

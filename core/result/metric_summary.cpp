@@ -133,12 +133,14 @@ void add_evidence_of_rounds(std::vector<PercentileValue>& percentiles, std::span
         if (intervals[i]) sparse[i]->ci95 = with(*intervals[i], *sparse[i]->value);
 }
 
-/// The same for loads without rounds, from the values of the whole window.
+/// The same for loads without rounds, from the values of the whole window. One that is too short decides no
+/// limit.
 void add_evidence(std::vector<PercentileValue>& percentiles, std::span<const double> sorted,
                   const LoadMemory& memory) {
     for (PercentileValue& held : percentiles) {
-        held.ci95 = effective_interval(sorted, held.p, *held.effective_n);
-        if (memory.decides()) held.decided = decided_limits(sorted, held.p, *held.effective_n);
+        held.ci95 = effective_interval(sorted, held.p, memory.counted_share() * *held.effective_n);
+        if (memory.is_enough() && memory.decides())
+            held.decided = decided_limits(sorted, held.p, *held.effective_n);
     }
 }
 
@@ -160,13 +162,13 @@ std::vector<PercentileValue> percentiles_of(std::span<const double> in_order, st
     if (memory.is_enough() && memory.rounds > 0) {
         const auto kept = static_cast<std::size_t>(std::round(memory.round_share * n));
         if (kept > 0) add_evidence_of_rounds(percentiles, in_order.last(kept), memory);
-    } else if (memory.is_enough()) {
+    } else if (memory.counted_share() > 0) {
         add_evidence(percentiles, sorted, memory);
     }
     for (PercentileValue& held : percentiles)
-        if (!held.ci95 || !memory.decides())
+        if (!held.ci95 || !memory.is_enough() || !memory.decides())
             held.enough_n = enough_values(held.p, n, *held.effective_n, memory);
-    set_certified(percentiles);
+    set_certified(percentiles, memory.is_enough());
     return percentiles;
 }
 
@@ -287,8 +289,8 @@ bool is_from_blocks(const PercentileValue& percentile) {
            *percentile.effective_n < samples_for_interval(percentile.p);
 }
 
-void set_certified(std::vector<PercentileValue>& percentiles) {
-    bool lower = true;
+void set_certified(std::vector<PercentileValue>& percentiles, bool is_long_enough) {
+    bool lower = is_long_enough;
     for (auto& held : percentiles) {
         held.certified = lower && held.ci95 && held.effective_n && !is_from_blocks(held) &&
                          *held.effective_n >= static_cast<double>(samples_to_certify(held.p));

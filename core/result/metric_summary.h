@@ -61,7 +61,8 @@ std::optional<std::uint64_t> enough_values(double p, double n, double effective_
 /// Returns whether the percentile's interval comes from sectioned_intervals() and is never a certificate.
 bool is_from_blocks(const PercentileValue& percentile);
 
-/// Sets `certified` of percentiles in ascending order. If one is not certified, no higher one is.
-void set_certified(std::vector<PercentileValue>& percentiles);
+/// Sets `certified` of percentiles in ascending order. If one is not certified, no higher one is; none is if
+/// the window is shorter than LoadMemory::enough_s.
+void set_certified(std::vector<PercentileValue>& percentiles, bool is_long_enough = true);
 
 }  // namespace paretoken

@@ -242,7 +242,8 @@ void PooledFold::find_percentiles() {
     for (std::size_t i = 0; i < kPercentiles.size(); ++i) {
         const double samples = std::max(effective[i], options_.memory.round_samples);
         percentiles_[i].effective_n = samples;
-        if (options_.memory.is_enough()) levels_[i] = percentile_levels(kPercentiles[i], samples);
+        if (const double share = options_.memory.counted_share(); share > 0)
+            levels_[i] = percentile_levels(kPercentiles[i], share * samples);
     }
 }
 
@@ -275,11 +276,11 @@ std::optional<MetricSummary> PooledFold::summary() const {
     summary.max = highest_;
     summary.percentiles = percentiles_;
     for (PercentileValue& held : summary.percentiles) {
-        if (held.effective_n && !held.ci95)
+        if (held.effective_n && (!held.ci95 || !options_.memory.is_enough()))
             held.enough_n =
                 enough_values(held.p, static_cast<double>(moments_.n), *held.effective_n, options_.memory);
     }
-    set_certified(summary.percentiles);
+    set_certified(summary.percentiles, options_.memory.is_enough());
     return summary;
 }
 

@@ -111,8 +111,11 @@ double times_to_certify(const RunResult& result, const MetricSummary& metric, do
     const double rounds = result.concurrency ? static_cast<double>(result.counts.requests) /
                                                    static_cast<double>(*result.concurrency)
                                              : 0;
-    return static_cast<double>(samples_to_certify(p)) /
-           std::max({1.0, rounds, held->effective_n.value_or(0)});
+    const double longer =
+        result.concurrency ? 0
+                           : static_cast<double>(held->enough_n.value_or(0)) / static_cast<double>(metric.n);
+    return std::max(longer, static_cast<double>(samples_to_certify(p)) /
+                                std::max({1.0, rounds, held->effective_n.value_or(0)}));
 }
 
 /// "* too few requests: p95 needs about 4.3 times as many, p99 22 times"

@@ -411,6 +411,35 @@ TEST(Certified, is_withheld_with_its_interval_when_all_requests_start_at_once) {
     }
 }
 
+TEST(Certified, is_withheld_in_a_short_window_of_an_open_loop_whose_intervals_are_wider) {
+    constexpr std::uint64_t kCount = 2000;
+    RequestTable table;
+    Random random(7);
+    for (std::uint64_t i = 0; i < kCount; ++i)
+        table.add(script::answered(kStart + static_cast<int>(i) * 1s,
+                                   {.ttft = 100ms + static_cast<int>(random.below(100'000)) * 1us}));
+    const auto p95_of = [&](const LoadMemory& memory) {
+        for (const auto& metric : summaries_of({RequestRows(table), true, memory}))
+            if (metric && metric->key == "ttft_s") return *metric->at(.95);
+        return PercentileValue{};
+    };
+    LoadMemory memory{.window_s = kCount, .residence_s = 1, .queue_s = 1, .enough_s = kCount};
+    const PercentileValue whole = p95_of(memory);
+    EXPECT_TRUE(whole.ci95 && whole.certified && whole.decided);
+    const auto width = [](const PercentileValue& held) { return held.ci95->high - held.ci95->low; };
+    memory.enough_s = 4 * kCount;
+    const PercentileValue quarter = p95_of(memory);
+    ASSERT_TRUE(quarter.ci95);
+    EXPECT_GT(width(quarter), 1.5 * width(whole));
+    EXPECT_FALSE(quarter.certified);
+    EXPECT_FALSE(quarter.decided);
+    EXPECT_EQ(quarter.enough_n, 4 * kCount);
+    memory.enough_s = 100 * kCount;  // 20 values count, and p95 needs 72
+    EXPECT_FALSE(p95_of(memory).ci95);
+    memory = {.window_s = kCount, .residence_s = 1, .enough_s = 4 * kCount};
+    EXPECT_FALSE(p95_of(memory).ci95) << "a closed loop of few rounds";
+}
+
 TEST(Insufficient, evidence_gives_no_interval_and_says_how_many_requests_would_be_enough) {
     const auto summary = summarize(script::closed_loop(1, 150, {}), closed(1));
     const auto* p99 = find(summary, "ttft_s")->at(0.99);

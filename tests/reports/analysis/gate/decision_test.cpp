@@ -179,6 +179,7 @@ TEST(Gate, that_the_time_ended_before_the_first_look_says_how_many_pairs_were_me
 TEST(Gate, does_not_fail_a_tail_that_moved_by_less_than_its_floor) {
     // stall p95 is 80 ms, so 14 % are more than the floor of 2 ms; 14 % of a stall of 8 ms are less than it.
     EXPECT_EQ(row(report_of(pairs_of(16, {{"stall", 1.14}})), "stall_p95").verdict, GateVerdict::fail);
+    EXPECT_EQ(row(report_of(pairs_of(16, {{"tpot", 1.14}})), "tpot_p95").verdict, GateVerdict::fail);
     GateInput small = pairs_of(16, {{"stall", .114}});
     for (GateRun& run : small.baseline)
         for (MetricSummary& metric : run.result.metrics)
