@@ -270,6 +270,7 @@ void add_try(CLI::App& app) {
     CLI::App* sub =
         app.add_subcommand("try", "Say in a minute how fast the server on this machine, or at a URL, is");
     add_plan_options(*sub, options->plan, Levels::one, left_out());
+    sub->get_option("--url")->default_str("the server on this machine");
     sub->option_defaults()->group("First look");
     sub->add_option("--time", options->time, "Time of all loads together; the rest takes some seconds more")
         ->type_name("DURATION")

@@ -125,13 +125,24 @@ void append_range(const Range& range, std::string_view ladder, std::vector<doubl
 
 Duration parse_duration(std::string_view text) {
     constexpr double kLongest = 1e18;  // nanoseconds, 31 years
-    const auto parsed = leading_number(text);
-    const auto unit = parsed ? nanoseconds_per(parsed->rest) : std::nullopt;
-    if (!unit || parsed->number < 0 || parsed->number * *unit > kLongest) {
-        throw UsageError(fmt::format(
-            "'{}' is not a duration; expected a number with h, m, s, ms, us or ns, e.g. 30s or 1.5m", text));
-    }
-    return Duration(std::llround(parsed->number * *unit));
+    double nanoseconds = 0;
+    double larger_unit = kLongest;  // that of the part before
+    std::string_view rest = text;
+    do {
+        const auto parsed = leading_number(rest);
+        const std::size_t digit = parsed ? parsed->rest.find_first_of("0123456789") : std::string_view::npos;
+        const auto unit = parsed ? nanoseconds_per(parsed->rest.substr(0, digit)) : std::nullopt;
+        if (unit) nanoseconds += parsed->number * *unit;
+        const bool has_no_unit = parsed && parsed->rest.empty() && rest.size() != text.size();
+        if (!unit || has_no_unit || parsed->number < 0 || *unit >= larger_unit || nanoseconds > kLongest)
+            throw UsageError(
+                fmt::format("'{}' is not a duration; expected a number with h, m, s, ms, us or "
+                            "ns, e.g. 30s, 1.5m or 1m30s",
+                            text));
+        larger_unit = *unit;
+        rest = digit == std::string_view::npos ? "" : parsed->rest.substr(digit);
+    } while (!rest.empty());
+    return Duration(std::llround(nanoseconds));
 }
 
 Duration parse_milliseconds(std::string_view text) {

@@ -12,7 +12,7 @@
 
 namespace paretoken {
 
-/// Reads "30s", "1.5m", "20ms", "300us", "50ns", "2h", or a number of seconds, from 0 to 1e9 s.
+/// Reads "30s", "1.5m", "1m30s", "20ms", "300us", "50ns", "2h", or a number of seconds, from 0 to 1e9 s.
 Duration parse_duration(std::string_view text);
 
 /// Reads a duration like parse_duration(), but a number without a unit is in milliseconds.

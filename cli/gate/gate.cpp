@@ -30,6 +30,7 @@
 #include "experiments/server/lifecycle.h"
 #include "experiments/server/resolve.h"
 #include "experiments/session.h"
+#include "reports/analysis/gate/notes.h"
 #include "reports/analysis/gate/same_work.h"
 #include "reports/analysis/gate/sections.h"
 #include "reports/analysis/gate/why.h"
@@ -326,6 +327,8 @@ void create_baseline(const GateCommand& command, const GatePlan& plan, const exp
     reports::BaselineStore(command.store).save(name, runs, false);
     print("{}: {} runs stored in {} as the first ones; there was nothing to compare them with\n", name,
           runs.size(), command.store);
+    if (const auto warnings = reports::warnings_text(experiments::runs_below(runs), {}); !warnings.empty())
+        print("{}", reports::paragraph(warnings));
 }
 
 /// Returns ", at most 6 more minutes" for a gate that is not at its last look. `of_time`: what is left of

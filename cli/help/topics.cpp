@@ -147,14 +147,16 @@ std::string validity(std::size_t width) {
 std::string exit_codes(std::size_t width) {
     return rows_text(
         {{"0", "The command succeeded; a gate passed."},
-         {"1", "A gate failed, a run missed a limit, or a sweep found no load within its limits."},
+         {"1",
+          "A gate failed, a run missed a limit, a sweep found no load within its limits, or an alert of "
+          "severity \"fail\" fired during a watch."},
          {"2", "The command line or an input file is wrong."},
          {"3",
           "The command could not be carried out (an unreachable host, a refused request, a full disk), or "
-          "Ctrl-C ended it with a partial result."},
+          "Ctrl-C ended it before it was complete."},
          {"4", "The measurement is invalid; the reasons are printed."},
          {"5", "A gate could not decide, or there was too little evidence for the limits."},
-         {"130", "Ctrl-C ended the command before anything was measured."}},
+         {"130", "Ctrl-C ended the command before anything was measured, or was pressed repeatedly."}},
         width);
 }
 

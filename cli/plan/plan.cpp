@@ -513,14 +513,19 @@ void plan(const PlanCommand& command) {
     plan.sequences = command.sequences;
     const RunsDirectory runs(command.out);
     const InterruptWatch interrupt(
-        "\nending the plan: nothing is written (press Ctrl-C again to end at once)\n");
+        "\nending the plan: no plan is written (press Ctrl-C again to end at once)\n");
     if (!slos.empty()) {
         PlanCommand resolved = command;
         resolved.slos = slos;
-        for_all(plan.cells.size(),
-                [&](std::size_t i) { search(plan.cells[i], resolved, demand, runs, interrupt.token()); });
-        price(plan, command);
-        size_fleets(plan, resolved, runs, interrupt.token());
+        try {
+            for_all(plan.cells.size(),
+                    [&](std::size_t i) { search(plan.cells[i], resolved, demand, runs, interrupt.token()); });
+            price(plan, command);
+            size_fleets(plan, resolved, runs, interrupt.token());
+        } catch (const RuntimeError&) {
+            if (!interrupt.token().stop_requested()) throw;
+            throw RuntimeError("interrupted; nothing was planned. The same command begins anew");
+        }
     } else {
         price(plan, command);
     }

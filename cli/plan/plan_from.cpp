@@ -24,7 +24,7 @@ void plan_from(const PlanFrom& command) {
     options.directory = command.out.empty() ? runs.path() : std::filesystem::path(command.out);
     reports::ensure_directory(options.directory);
     const InterruptWatch interrupt(
-        "\nending the plan: nothing is written (press Ctrl-C again to end at once)\n");
+        "\nending the plan: no plan is written (press Ctrl-C again to end at once)\n");
     reports::ServerFit fit = experiments::fit_server(options, this_invocation(), interrupt.token());
     if (command.out.empty())
         fit.profile.clear();

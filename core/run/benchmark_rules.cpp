@@ -133,7 +133,7 @@ constexpr std::array kMlperfAgentic{
          }},
     Rule{"salt", "after the system prompt, so that trajectories of a pass share it",
          [](const RunResult& run) {
-             return Found{of_plan(run, "salt_prompts") == "true", "there is none"};
+             return has(run, "salt_prompts", "true");
          }},
     kComplete,
 };

@@ -38,7 +38,8 @@ std::string content_of(const std::string& path) {
         if (got > kMostBytes) is_too_long(path);
     }
     if (!file.eof())
-        throw RuntimeError(fmt::format("--text: cannot read '{}': {}", path, std::strerror(errno)));
+        throw UsageError(
+            fmt::format("--text: cannot read '{}': {}; check the path", path, std::strerror(errno)));
     content.resize(got);
     return content;
 }

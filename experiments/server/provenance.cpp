@@ -36,15 +36,30 @@ struct Hardware {
     std::uint32_t count = 1;
 };
 
+/// Throws UsageError if --gpu names another card, or another number of them, than the simulated server has.
+void refuse_contradiction(const cards::GpuSpec& asked, const Hardware& simulated) {
+    const auto own = cards::find_gpu(simulated.name);
+    const auto other = cards::find_gpu(asked.name);
+    if (!own || !other || (own->name == other->name && asked.count == simulated.count)) return;
+    throw UsageError(fmt::format(
+        "--gpu {}{}: the server simulates {}{} ({}), which --gpu contradicts; leave --gpu out, simulate a "
+        "server of the other GPU (sim:MODEL/GPU), or estimate it with `paretoken report --what-if gpu=…`",
+        asked.name, asked.count > 1 ? fmt::format("x{}", asked.count) : "",
+        simulated.count > 1 ? fmt::format("{} × ", simulated.count) : "", own->name, simulated.name));
+}
+
 /// Returns the hardware of all servers together. `servers` is their number.
 Hardware hardware_of(const std::string& gpu, const loadgen::EndpointFacts& facts, std::size_t servers) {
+    Hardware simulated;
+    if (!facts.simulator_profile.empty())
+        simulated = {"sim:" + facts.simulator_profile,
+                     sim::gpu_count_of(facts.simulator_profile) * static_cast<std::uint32_t>(servers)};
     if (!gpu.empty()) {
         const cards::GpuSpec spec = cards::parse_gpu_spec(gpu);
+        if (!simulated.name.empty()) refuse_contradiction(spec, simulated);
         return {spec.name, spec.count};
     }
-    if (!facts.simulator_profile.empty())
-        return {"sim:" + facts.simulator_profile,
-                sim::gpu_count_of(facts.simulator_profile) * static_cast<std::uint32_t>(servers)};
+    if (!simulated.name.empty()) return simulated;
     if (facts.local) return {cards::this_host().cpu, 1};
     return {};
 }

@@ -89,10 +89,16 @@ std::string cell_of(const MetricSummary& metric, double p, double scale) {
     const PercentileValue* const held = metric.at(p);
     if (held == nullptr) return "–";
     if (!held->value) return falls_among_failures(metric, p) ? "∞" : "–";
-    std::string text = significant(held->value, scale) + (held->certified ? "" : "*");
-    if (held->ci95)
-        text += fmt::format(" ({}–{})", significant(held->ci95->low * scale),
-                            significant(held->ci95->high * scale));
+    const auto with_digits = [&](int digits) {
+        return std::pair{significant(held->ci95->low * scale, digits),
+                         significant(held->ci95->high * scale, digits)};
+    };
+    std::pair<std::string, std::string> ends;
+    int digits = 3;
+    if (held->ci95) ends = with_digits(digits);
+    if (held->ci95 && ends.first == ends.second) ends = with_digits(++digits);
+    std::string text = significant(held->value, scale, digits) + (held->certified ? "" : "*");
+    if (held->ci95) text += fmt::format(" ({}–{})", ends.first, ends.second);
     return text;
 }
 
@@ -155,7 +161,7 @@ std::string latencies_of(const RunResult& result) {
             fmt::format("  {:{}}", fmt::format("{}{}, {}", title, since, unit.name), label_width);
         for (const double p : kShown) {
             const std::string cell = cell_of(*metric, p, unit.per_second);
-            line += cell + std::string(cell_width - std::min(cell_width, display_width(cell)), ' ');
+            line += cell + std::string(cell_width - std::min(cell_width - 1, display_width(cell)), ' ');
         }
         line.erase(line.find_last_not_of(' ') + 1);
         rows += line + "\n";

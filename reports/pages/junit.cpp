@@ -57,8 +57,8 @@ std::string junit_suite(std::string_view name, std::string_view classname,
         return std::ranges::count(cases, element, &JunitCase::element);
     };
     std::string text =
-        fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\">\n",
-                    junit_escaped(name), cases.size(), count("failure"), count("error"));
+        fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n",
+                    junit_escaped(name), cases.size(), count("failure"), count("error"), count("skipped"));
     for (const JunitCase& one : cases) {
         text += fmt::format("    <testcase classname=\"{}\" name=\"{}\"", junit_escaped(classname),
                             junit_escaped(one.name));

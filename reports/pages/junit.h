@@ -9,7 +9,7 @@
 
 namespace paretoken::reports {
 
-/// A test case and its result. `element` is "failure" or "error"; it is empty if the case passed.
+/// A test case and its result. `element` is "failure", "error" or "skipped"; it is empty if the case passed.
 struct JunitCase {
     std::string name;
     std::string_view element = {};

@@ -122,6 +122,14 @@ TEST(TextOf, of_a_very_long_duration_is_read_back_as_the_same) {
     EXPECT_EQ(parse_duration(text_of(long_one)), long_one);
 }
 
+TEST(ParseDuration, adds_parts_of_ever_smaller_units) {
+    EXPECT_EQ(parse_duration("1m30s"), std::chrono::seconds(90));
+    EXPECT_EQ(parse_duration("1h2m3.5s"), std::chrono::milliseconds(3'723'500));
+    EXPECT_EQ(parse_milliseconds("1s500ms"), std::chrono::milliseconds(1500));
+    for (const char* text : {"30s1m", "1m1m", "1m30", "1m-3s", "1mm", "m30s", "1e3s2"})
+        EXPECT_THAT(refusal_of([&] { static_cast<void>(parse_duration(text)); }), HasSubstr(text));
+}
+
 TEST(TextOf, is_read_back_as_the_same_duration) {
     using std::chrono::nanoseconds;
     for (const char* text : {"0s", "90s", "1500us", "20ms", "7ns", "3600s"}) {

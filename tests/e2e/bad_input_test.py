@@ -70,6 +70,11 @@ class BadInput(Case):
     def test_unknown_simulator_profile(self):
         self.fails_clearly(self.run_it("sim:warp-drive", *SMALL), 2, "warp-drive", "llama3-8b-h100-bf16")
 
+    def test_a_gpu_that_the_simulated_server_does_not_have(self):
+        for gpu in ("l40s", "h100x2"):
+            self.fails_clearly(self.run_it("sim:llama3-8b/h100/fp8", *SMALL[2:], "--virtual", "--gpu", gpu), 2, f"--gpu {gpu[:4]}", "simulates h100-sxm")
+        self.leaves_nothing_good()
+
     def test_refused_port(self):
         port = refused_port()
         self.fails_clearly(self.run_it(f"http://127.0.0.1:{port}", *SMALL), 3, f"127.0.0.1:{port}", "refused")

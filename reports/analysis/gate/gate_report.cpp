@@ -37,9 +37,8 @@ std::string_view name_of(GateDesign design) {
 }
 
 bool metrics_are_decided(const GateReport& report) {
-    const auto is_undecided = [](const GateRow& row) { return row.verdict == GateVerdict::inconclusive; };
     const auto limits = report.rows.end() - static_cast<std::ptrdiff_t>(report.policy.limits.size());
-    return !report.rows.empty() && std::none_of(report.rows.begin(), limits, is_undecided);
+    return !report.rows.empty() && std::ranges::none_of(report.rows.begin(), limits, &GateRow::keeps_open);
 }
 
 std::uint64_t runs_of_candidate(const GateReport& report) {
@@ -51,7 +50,7 @@ bool more_runs_do_not_decide(const GateReport& report) {
     if (report.design != GateDesign::stored || report.pairs < kFewestForSpread || report.looks.empty())
         return false;
     return std::ranges::none_of(report.rows, [&](const GateRow& row) {
-        return row.verdict == GateVerdict::inconclusive && row.pairs_to_decide &&
+        return row.keeps_open() && row.pairs_to_decide &&
                *row.pairs_to_decide <= kUncertain * report.looks.back().pairs;
     });
 }

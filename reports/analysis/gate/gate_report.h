@@ -36,6 +36,7 @@ struct GateRow {
     double tolerance = 0;  ///< GateMetric::tolerance
     double floor = 0;      ///< GateMetric::floor
     bool points = false;   ///< whether the metric is a share; `shift` and `limit` are then differences
+    bool may_stay_undecided = false;  ///< GateMetric::may_stay_undecided
     /// The value of the baseline: the geometric mean of its runs; for a share, the share over all its runs.
     std::optional<double> baseline = {};
     std::optional<double> candidate = {};  ///< the candidate's value, computed as for `baseline`
@@ -70,6 +71,9 @@ struct GateRow {
     std::optional<std::uint64_t> stored_to_decide = {};
 
     bool operator==(const GateRow&) const = default;
+
+    /// Returns whether the gate cannot pass because this row is undecided.
+    bool keeps_open() const { return verdict == GateVerdict::inconclusive && !may_stay_undecided; }
 };
 
 /// The variation of a metric between sessions (days and hosts) in the baseline and earlier ones. It widens

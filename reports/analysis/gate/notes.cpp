@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <set>
+#include <utility>
 
+#include "core/stable_sort.h"
 #include "core/statistics.h"
 #include "core/text/number_text.h"
 #include "reports/analysis/gate/decision/run_values.h"
@@ -106,6 +110,31 @@ void add_notes_on_design(const GateInput& input, double assumed, std::vector<std
 
 }  // namespace
 
+std::string warnings_text(const std::vector<GateRun>& baseline, const std::vector<GateRun>& candidate) {
+    constexpr std::size_t kMostNamed = 3;
+    std::map<std::string, std::size_t> runs_with;
+    std::size_t warned = 0;
+    for (const auto* const side : {&baseline, &candidate})
+        for (const GateRun& run : *side) {
+            std::set<std::string> checks;
+            for (const Reason& reason : run.result.validity.reasons)
+                if (reason.severity != Verdict::valid) checks.insert(reason.check);
+            for (const std::string& check : checks) ++runs_with[check];
+            warned += run.result.validity.verdict == Verdict::valid ? 0 : 1;
+        }
+    if (warned == 0) return "";
+    std::vector<std::pair<std::string, std::size_t>> sorted(runs_with.begin(), runs_with.end());
+    sort_stably(sorted, std::greater{}, [](const auto& one) { return one.second; });
+    std::string text =
+        fmt::format("{} of {} runs carry warnings", warned, baseline.size() + candidate.size());
+    for (std::size_t i = 0; i < std::min(kMostNamed, sorted.size()); ++i)
+        text += fmt::format("{}{} ({} run{})", i == 0 ? ": " : ", ", sorted[i].first, sorted[i].second,
+                            sorted[i].second == 1 ? "" : "s");
+    if (sorted.size() > kMostNamed) text += fmt::format(" and {} more", sorted.size() - kMostNamed);
+    if (sorted.empty()) return text + ".";
+    return fmt::format("{}. `paretoken help {}` says what to do.", text, sorted.front().first);
+}
+
 std::vector<std::string> notes_on(const GateInput& input, double assumed_spread) {
     std::vector<std::string> notes;
     add_notes_on_design(input, assumed_spread, notes);
@@ -116,21 +145,13 @@ std::vector<std::string> notes_on(const GateInput& input, double assumed_spread)
                                         condition.baseline.empty() ? "not given" : condition.baseline,
                                         condition.candidate.empty() ? "not given" : condition.candidate));
     if (auto note = note_on_caches(input.baseline, input.candidate)) notes.push_back(std::move(*note));
-    const auto warned = [](const std::vector<GateRun>& runs) {
-        return std::ranges::count_if(
-            runs, [](const GateRun& r) { return r.result.validity.verdict != Verdict::valid; });
-    };
     const auto unsteady = [](const std::vector<GateRun>& runs) {
         return std::ranges::count_if(runs, [](const GateRun& r) {
             return !r.result.window.steady && !r.result.reported;  // a summary tells of no window
         });
     };
-    if (const auto runs = warned(input.baseline) + warned(input.candidate); runs > 0)
-        notes.push_back(fmt::format("{} of {} runs carry warnings{}.", runs,
-                                    input.baseline.size() + input.candidate.size(),
-                                    input.candidate.front().result.provenance.measured_by.empty()
-                                        ? ", which their run.json names"
-                                        : ", which `paretoken report` names"));
+    if (std::string text = warnings_text(input.baseline, input.candidate); !text.empty())
+        notes.push_back(std::move(text));
     if (const auto runs = unsteady(input.candidate); runs > 0)
         notes.push_back(
             fmt::format("{} of {} runs of the candidate and {} of {} of the baseline found no steady state; "

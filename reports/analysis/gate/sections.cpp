@@ -36,9 +36,9 @@ std::string meaning_of(const GateReport& report) {
     std::string excluded =
         has_bounds
             ? fmt::format(
-                  "A change for the worse beyond the tolerance is excluded for each metric that has an "
+                  "A change for the worse beyond the tolerance is excluded for each {}metric that has an "
                   "interval (probability of error: at most {} each).",
-                  percent_text(report.policy.beta))
+                  has(false, GateVerdict::inconclusive) ? "decided " : "", percent_text(report.policy.beta))
             : "No metric is worse than its tolerance allows.";
     switch (report.verdict) {
         case GateVerdict::pass:

@@ -411,10 +411,6 @@ std::string other_reason(std::span<const GateRow> rows, const GateInput& input) 
     return "";
 }
 
-bool is_undecided(const GateRow& row) {
-    return row.verdict == GateVerdict::inconclusive;
-}
-
 /// Returns " Better: Output tokens (50 % higher), Time to first token, p50 (99 % lower)."; empty if nothing
 /// is better by more than its tolerance.
 std::string better_text(std::span<const GateRow> rows) {
@@ -497,7 +493,7 @@ std::string shown_text(const GateReport& report) {
     const GateRow* widest = nullptr;
     std::size_t undecided = 0;
     for (const GateRow& row : report.rows) {
-        if (!is_undecided(row)) continue;
+        if (!row.keeps_open()) continue;
         ++undecided;
         if (is_limit(row) || !row.shift) continue;
         if (row.points && *row.shift > row.limit && row.p_fail < kProbably) probably.push_back(&row);
@@ -515,7 +511,7 @@ std::string shown_text(const GateReport& report) {
                            widest->title, change_text(*widest));
     if (worse.empty()) {
         const auto share = std::ranges::find_if(report.rows, [](const GateRow& row) {
-            return is_undecided(row) && row.points && !row.reason.empty();
+            return row.keeps_open() && row.points && !row.reason.empty();
         });
         if (share == report.rows.end()) return counted + ".";
         return fmt::format("{}. {}: {}.", counted, share->title, share->reason);
@@ -551,10 +547,11 @@ std::string stored_text(const GateReport& report) {
     constexpr std::uint64_t kKept = 20;  // by `baseline update`
     std::uint64_t needed = 0;
     for (const GateRow& row : report.rows) {
-        if (!is_undecided(row) || is_limit(row) || row.points || row.pairs_to_decide) continue;
+        if (!row.keeps_open() || is_limit(row) || row.points || row.pairs_to_decide) continue;
         if (!row.stored_to_decide)
-            return "Add many runs (`paretoken baseline update NAME RUN…`), or store longer ones under "
-                   "another name";
+            return "Add many runs (`paretoken baseline update NAME RUN…`; --accept-inconclusive takes those "
+                   "of "
+                   "this gate), or store longer ones under another name";
         needed = std::max(needed, *row.stored_to_decide);
     }
     if (needed == 0) return "Add runs (`paretoken baseline update NAME RUN…`)";
@@ -594,7 +591,7 @@ std::string missing_text(const GateReport& report) {
     const GateRow* const failures = row_named(report.rows, "failures");
     const bool fails_more = failures != nullptr && failures->shift.value_or(0) > 0;
     for (const GateRow& row : report.rows) {
-        if (!is_undecided(row) || is_limit(row)) continue;
+        if (!row.keeps_open() || is_limit(row)) continue;
         if (fails_more && lies_among_failures(row)) {
             ++among_failures;
             continue;
@@ -628,7 +625,8 @@ std::string missing_text(const GateReport& report) {
     if (without > kMostNamed) names += fmt::format(" and {} more", without - kMostNamed);
     const std::string tolerance =
         may_be_tolerated
-            ? fmt::format(", or give {} a larger tolerance", without == 1 ? "this metric" : "these metrics")
+            ? fmt::format(", or give {} a larger tolerance in a policy (--print-policy writes one)",
+                          without == 1 ? "this metric" : "these metrics")
             : "";
     const bool is_early = report.pairs < kFewestForSpread && report.pairs < allowed;
     text += stored && is_early
@@ -648,8 +646,8 @@ std::string missing_text(const GateReport& report) {
 }
 
 std::string undecided_headline(const GateReport& report) {
-    const auto undecided = std::ranges::count_if(report.rows, is_undecided);
-    const auto first = std::ranges::find_if(report.rows, is_undecided);
+    const auto undecided = std::ranges::count_if(report.rows, &GateRow::keeps_open);
+    const auto first = std::ranges::find_if(report.rows, &GateRow::keeps_open);
     if (report.rows.empty()) return "INCONCLUSIVE: nothing could be compared.";
     if (undecided == 0)
         return fmt::format(
@@ -671,11 +669,29 @@ std::string undecided_headline(const GateReport& report) {
                        missing_text(report));
 }
 
+/// Returns the first undecided row; null if there is none.
+const GateRow* open_in(std::span<const GateRow> rows) {
+    const auto found = std::ranges::find(rows, GateVerdict::inconclusive, &GateRow::verdict);
+    return found == rows.end() ? nullptr : &*found;
+}
+
+/// Returns " Longest stall, p95 is undecided, which the policy allows: 13.7 % worse (…)."; empty if no row of
+/// a gate that passes is undecided.
+std::string undecided_text(std::span<const GateRow> rows) {
+    const GateRow* const open = open_in(rows);
+    if (open == nullptr) return "";
+    const auto others = std::ranges::count(rows, GateVerdict::inconclusive, &GateRow::verdict) - 1;
+    return fmt::format(" {} is undecided, which the policy allows: {}.{}", open->title, change_text(*open),
+                       others == 0 ? "" : fmt::format(" So are {} more.", others));
+}
+
 /// Returns the row whose shift is the largest part of what is tolerated; null if no row has a shift.
 const GateRow* nearest_to_tolerance(std::span<const GateRow> rows) {
     const GateRow* nearest = nullptr;
     for (const GateRow& row : rows) {
-        if (is_limit(row) || !row.shift || !(row.limit > 0) || !std::isfinite(row.limit)) continue;
+        if (row.verdict != GateVerdict::pass || is_limit(row) || !row.shift || !(row.limit > 0) ||
+            !std::isfinite(row.limit))
+            continue;
         if (nearest == nullptr || *row.shift / row.limit > *nearest->shift / nearest->limit) nearest = &row;
     }
     return nearest;
@@ -726,7 +742,8 @@ std::string too_few_text(const GateReport& report, std::string_view within) {
 }
 
 std::string progress_of(const GateReport& report) {
-    const bool is_open = std::ranges::any_of(report.rows, is_undecided) && !metrics_are_decided(report);
+    const bool is_open =
+        std::ranges::any_of(report.rows, &GateRow::keeps_open) && !metrics_are_decided(report);
     return is_open && report.pairs > 0 ? shown_text(report) : headline_of(report);
 }
 
@@ -739,8 +756,9 @@ std::string headline_of(const GateReport& report) {
         case GateVerdict::pass:
             break;
     }
-    std::string text = fmt::format("PASS: none of {} metrics is worse than its tolerance allows.{}",
-                                   report.rows.size(), better_text(report.rows));
+    std::string text = fmt::format("PASS: none of {} metrics is {}worse than its tolerance allows.{}{}",
+                                   report.rows.size(), open_in(report.rows) == nullptr ? "" : "shown to be ",
+                                   better_text(report.rows), undecided_text(report.rows));
     if (const GateRow* const nearest = nearest_to_tolerance(report.rows);
         nearest != nullptr && *nearest->shift > 0)
         text += fmt::format(" The closest to its tolerance is {}: {} ({} is tolerated).", nearest->title,

@@ -19,7 +19,7 @@ void fields(auto& a, Is<GateRow> auto& v) {
     a.required("metric", v.metric);
     PARETOKEN_FIELDS(a, v, title, unit);
     a.required("verdict", v.verdict);
-    PARETOKEN_FIELDS(a, v, tolerance, floor, points, baseline, candidate, shift);
+    PARETOKEN_FIELDS(a, v, tolerance, floor, points, may_stay_undecided, baseline, candidate, shift);
     a("shift_ci95", v.ci95);
     a("shift_at_most", v.at_most);
     PARETOKEN_FIELDS(a, v, limit, p_fail, decided_at);

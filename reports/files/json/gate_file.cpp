@@ -61,8 +61,12 @@ GateMetric metric_of(const Json& object, const Source& source) {
             metric.floor = number_of(value, key, source);
         else if (key == "optional" && value.is_boolean())
             metric.optional = value.get<bool>();
+        else if (key == "may_stay_undecided" && value.is_boolean())
+            metric.may_stay_undecided = value.get<bool>();
         else if (key != "metric")
-            source.refuse(key, "is not a key of a metric; known: metric, tolerance, floor, optional");
+            source.refuse(key,
+                          "is not a key of a metric; known: metric, tolerance, floor, optional, "
+                          "may_stay_undecided");
     }
     at_line_of(metric.name, source, [&] {
         GatePolicy alone;
@@ -111,6 +115,7 @@ Json json_of(const GatePolicy& policy) {
         Json object{{"metric", metric.name}, {"tolerance", metric.tolerance}};
         if (metric.floor > 0) object["floor"] = metric.floor;
         if (metric.optional) object["optional"] = true;
+        if (metric.may_stay_undecided) object["may_stay_undecided"] = true;
         metrics.push_back(std::move(object));
     }
     Json limits = Json::array();

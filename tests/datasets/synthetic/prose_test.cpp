@@ -89,9 +89,9 @@ TEST(Prose, ThatIsTooShortOrNoTextIsNamed) {
     std::filesystem::resize_file(large.path(), (std::uintmax_t{1} << 30) + 1);
     EXPECT_THAT([&] { Prose prose(large.path()); },
                 ThrowsMessage<UsageError>(HasSubstr("longer than 1 GiB")));
-    EXPECT_THAT([] { Prose prose("/"); }, ThrowsMessage<RuntimeError>(HasSubstr("directory")));
+    EXPECT_THAT([] { Prose prose("/"); }, ThrowsMessage<UsageError>(HasSubstr("directory")));
     EXPECT_THAT([] { Prose prose("/nowhere/book.txt"); },
-                ThrowsMessage<RuntimeError>(HasSubstr("--text: cannot read '/nowhere/book.txt'")));
+                ThrowsMessage<UsageError>(HasSubstr("--text: cannot read '/nowhere/book.txt'")));
 }
 
 TEST(SyntheticProse, IsCutFromTheTextBehindAFewRandomWords) {

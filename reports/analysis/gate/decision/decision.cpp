@@ -90,6 +90,7 @@ std::vector<JudgedMetric> judged_of(const GatePolicy& policy, const GateInput& i
             row.title = reported_title(one.quantity.key, input.baseline.front().result.reported->by);
         row.tolerance = metric.tolerance;
         row.floor = metric.floor;
+        row.may_stay_undecided = metric.may_stay_undecided;
         if (is_share(one.quantity.kind)) {
             const std::size_t known = notes.size();
             if (!has_counts(one.quantity, input, notes)) {
@@ -258,7 +259,7 @@ void describe(JudgedMetric& judged, const MetricFinding& found, const Measured& 
         row.stored_to_decide = stored_to_decide(found, judged.between, measured, row.limit);
 }
 
-/// Takes a look. Returns whether every row is decided, or one failed.
+/// Takes a look. Returns whether no row keeps the gate open, or one failed.
 bool take(const GatePolicy& policy, const Look& look, const GateInput& input,
           std::vector<JudgedMetric>& judged) {
     std::vector<MetricFinding> findings;
@@ -286,7 +287,7 @@ bool take(const GatePolicy& policy, const Look& look, const GateInput& input,
         }
         describe(judged[i], findings[i], measured);
         failed = failed || row.verdict == GateVerdict::fail;
-        open = open || row.verdict == GateVerdict::inconclusive;
+        open = open || row.keeps_open();
     }
     return failed || !open;
 }
@@ -296,8 +297,8 @@ GateVerdict overall(std::span<const GateRow> rows) {
         return std::ranges::any_of(rows, [verdict](const GateRow& row) { return row.verdict == verdict; });
     };
     if (any(GateVerdict::fail)) return GateVerdict::fail;
-    if (rows.empty() || any(GateVerdict::inconclusive)) return GateVerdict::inconclusive;
-    return GateVerdict::pass;
+    if (std::ranges::any_of(rows, &GateRow::keeps_open)) return GateVerdict::inconclusive;
+    return any(GateVerdict::pass) ? GateVerdict::pass : GateVerdict::inconclusive;
 }
 
 constexpr std::string_view kWord = "INCONCLUSIVE:";

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/validity/validity.h"
 #include "reports/analysis/gate/words.h"
+#include "reports/pages/gate.h"
 #include "tests/reports/analysis/gate/gate_runs.h"
 
 namespace paretoken::reports {
@@ -486,14 +487,43 @@ TEST(Gate, says_if_the_prefix_caches_of_its_sides_were_not_equally_warm) {
                                HasSubstr("6 of 6 runs (91 % of the tokens cached) of the candidate"))));
 }
 
-TEST(Gate, says_where_the_warnings_of_its_runs_are) {
+TEST(Gate, names_the_warnings_of_its_runs_the_most_frequent_first) {
     GateInput input = pairs_of(3, {});
-    input.candidate.front().result.validity.verdict = Verdict::warn;
-    EXPECT_THAT(report_of(input).notes, Contains("1 of 6 runs carry warnings, which their run.json names."));
-    for (GateRun& run : input.candidate) run.result.provenance.measured_by = "vllm bench serve";
+    EXPECT_THAT(report_of(input).notes, Not(Contains(HasSubstr("carry warnings"))));
+    const auto warn = [](GateRun& run, const std::string& check) {
+        run.result.validity.verdict = Verdict::warn;
+        run.result.validity.reasons.push_back({Verdict::warn, check, "why"});
+    };
+    warn(input.candidate.front(), "hiccups");
+    for (GateRun& run : input.baseline) warn(run, "in_step");
     EXPECT_THAT(report_of(input).notes,
-                Contains("1 of 6 runs carry warnings, which `paretoken report` names."))
-        << "files of another program have no run.json";
+                Contains("4 of 6 runs carry warnings: in_step (3 runs), hiccups (1 run). `paretoken help "
+                         "in_step` says what to do."));
+}
+
+TEST(Gate, passes_with_an_undecided_metric_if_the_policy_allows_it) {
+    GateInput input = pairs_of(16, {});
+    double times = 8;
+    for (GateRun& run : input.candidate) {
+        times = 1 / times;  // an eighth, and 8 times as long
+        for (MetricSummary& metric : run.result.metrics)
+            if (metric.key == "stall_s")
+                for (PercentileValue& p : metric.percentiles) *p.value *= times;
+    }
+    const GateReport report = report_of(input);
+    EXPECT_EQ(row(report, "stall_p95").verdict, GateVerdict::inconclusive);
+    EXPECT_EQ(report.verdict, GateVerdict::pass);
+    EXPECT_THAT(report.headline,
+                AllOf(HasSubstr("PASS: none of"), HasSubstr("is shown to be worse than its tolerance"),
+                      HasSubstr("Longest stall, p95 is undecided, which the policy allows: ")));
+    EXPECT_THAT(gate_junit(report), AllOf(HasSubstr("<skipped type=\"inconclusive\""),
+                                          HasSubstr("skipped=\"1\""), HasSubstr("errors=\"0\"")));
+    GatePolicy strict = default_policy();
+    for (GateMetric& metric : strict.metrics) metric.may_stay_undecided = false;
+    EXPECT_EQ(decided(strict, input).verdict, GateVerdict::inconclusive);
+    GatePolicy nothing_else = default_policy();
+    std::erase_if(nothing_else.metrics, [](const GateMetric& metric) { return metric.name != "stall_p95"; });
+    EXPECT_EQ(decided(nothing_else, input).verdict, GateVerdict::inconclusive) << "nothing was decided";
 }
 
 TEST(Gate, within_runs_uses_their_own_intervals_and_says_what_they_do_not_hold) {
