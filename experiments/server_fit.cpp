@@ -371,12 +371,22 @@ reports::ServerFit fit_server(const FitOptions& options, const Invocation& invoc
                        : 1;
         const double least = least_memory_share(server, reached);
         const double most = server.gpu ? 1 / reached : 1e4;
-        const auto factors = fitted_factors(
-            [&](const sim::SpeedFactors& tried) {
-                return figures_at(sim::with_speeds(server.profile, tried), fitted.load);
-            },
-            goal, least, most, server.profile.step_s, prompts);
+        const auto fit_to = [&](const sim::Profile& base) {
+            return fitted_factors(
+                [&](const sim::SpeedFactors& tried) {
+                    return figures_at(sim::with_speeds(base, tried), fitted.load);
+                },
+                goal, least, most, base.step_s, prompts);
+        };
+        auto factors = fit_to(server.profile);
         sim::Profile profile = sim::with_speeds(server.profile, factors);
+        if (server.gpu && profile.request_s > 0 && speeds_of(server, profile).linear_share > 1.0) {
+            // No GPU computes prompts so fast: this server begins a request at once.
+            sim::Profile prompt = server.profile;
+            prompt.request_s = 0;
+            factors = fit_to(prompt);
+            profile = sim::with_speeds(prompt, factors);
+        }
         constexpr double kAtBound = 1.001;
         if (server.gpu || factors.memory > least * kAtBound) return profile;
         return with_lone_rows(std::move(profile),

@@ -31,10 +31,11 @@ std::optional<double> share_done(const loadgen::Progress& progress, const loadge
     return share;
 }
 
-/// Returns the time left; nothing while too little is done to estimate it.
+/// Returns the time left; nothing while too little is done to estimate it, and when the time is over in which
+/// requests fall due, because requests may still wait for a slot.
 std::optional<double> left_s(std::optional<double> share, Duration measured) {
     constexpr double kLeast = .02;
-    if (!share || *share <= kLeast) return std::nullopt;
+    if (!share || *share <= kLeast || *share >= 1) return std::nullopt;
     return std::max(seconds(measured), 1e-3) * (1 - *share) / *share;
 }
 

@@ -290,8 +290,8 @@ constexpr std::array kChecks = {
           [](const RunResult& run) { return run.window.in_step; }, 0.15, kNever},
     Check{"connection_wait", "p99 of the wait for a connection", "of the median TTFT", connection_wait, 0.05,
           kNever},
-    Check{"slot_wait", "p99 of the wait for the in-flight cap", "of the median TTFT", slot_wait, 0.05,
-          kNever},
+    Check{"slot_wait", "p99 of the wait for the in-flight cap", "of the median TTFT from sending on",
+          slot_wait, 0.05, kNever},
     Check{"buffered_stream",
           "buffered stream; nginx needs proxy_buffering off, other proxies the like: events that came in one "
           "read with the event before",
@@ -319,6 +319,19 @@ Reason of_host(Reason reason, const ValidityOptions& options) {
     return reason;
 }
 
+namespace {
+
+/// "3.1 % of the median TTFT", "54 times the median TTFT"
+std::string amount_of(const Check& check, double figure) {
+    constexpr double kManyTimes = 10;
+    constexpr std::string_view kOf = "of ";
+    if (figure < kManyTimes || !check.of_what.starts_with(kOf))
+        return fmt::format("{} {}", percent_text(figure), check.of_what);
+    return fmt::format("{:.0f} times {}", figure, check.of_what.substr(kOf.size()));
+}
+
+}  // namespace
+
 std::optional<Reason> reason_of(const Check& check, const RunResult& run, const ValidityOptions& options) {
     const auto figure = check.figure(run);
     const double invalid = check.invalid == kMaxFailed ? options.max_failed : check.invalid;
@@ -327,9 +340,9 @@ std::optional<Reason> reason_of(const Check& check, const RunResult& run, const 
     const bool restarted =
         check.name == "token_counts" && run.server && run.server->note.starts_with(kCountersRestarted);
     const Reason reason{is_invalid ? Verdict::invalid : Verdict::warn, std::string(check.name),
-                        fmt::format("{}: {} {} (limit {}){}{}", check.what, percent_text(*figure),
-                                    check.of_what, percent_text(is_invalid ? invalid : check.warn),
-                                    restarted ? "; " : "", restarted ? run.server->note : "")};
+                        fmt::format("{}: {} (limit {}){}{}", check.what, amount_of(check, *figure),
+                                    percent_text(is_invalid ? invalid : check.warn), restarted ? "; " : "",
+                                    restarted ? run.server->note : "")};
     return check.of_host ? of_host(reason, options) : reason;
 }
 

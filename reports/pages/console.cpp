@@ -177,7 +177,8 @@ std::string lengths_of(const Workload& workload) {
     if (!text.empty() && !output.empty()) text += " · ";
     text += output;
     if (!text.empty() && !workload.length_source.empty())
-        text += fmt::format(" (by {})", workload.length_source);
+        text += workload.length_source == "uncalibrated" ? " (lengths not calibrated)"
+                                                         : fmt::format(" (by {})", workload.length_source);
     return text.empty() ? "" : labelled("tokens", printable(text));
 }
 

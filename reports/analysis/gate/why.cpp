@@ -541,27 +541,28 @@ bool is_of_summaries(const GateReport& report) {
 }
 
 /// Returns how many stored runs would decide the metrics that no number of runs of the candidate decides, and
-/// the command that adds them: "About 12 stored runs of this length would: add some (`paretoken baseline
-/// …`)".
+/// the command that adds those of this gate.
 std::string stored_text(const GateReport& report) {
     constexpr std::uint64_t kKept = 20;  // by `baseline update`
+    const auto command = [](const std::string& more) {
+        return fmt::format(
+            "`paretoken baseline update NAME DIR --accept-inconclusive{}` adds those of this gate in DIR",
+            more);
+    };
     std::uint64_t needed = 0;
     for (const GateRow& row : report.rows) {
         if (!row.keeps_open() || is_limit(row) || row.points || row.pairs_to_decide) continue;
         if (!row.stored_to_decide)
-            return "Add many runs (`paretoken baseline update NAME RUN…`; --accept-inconclusive takes those "
-                   "of "
-                   "this gate), or store longer ones under another name";
+            return fmt::format("Add many runs ({}), or store longer ones under another name", command(""));
         needed = std::max(needed, *row.stored_to_decide);
     }
-    if (needed == 0) return "Add runs (`paretoken baseline update NAME RUN…`)";
+    if (needed == 0) return fmt::format("Add runs ({})", command(""));
     // The number decides if the further runs differ as little as those so far, which is a half of the cases.
     const auto stored =
         static_cast<std::uint64_t>(std::ranges::count(report.runs, false, &GateRunNote::of_candidate));
     needed += (needed - std::min(needed, stored) + 1) / 2;
-    return fmt::format(
-        "About {} stored runs of this length would: add runs (`paretoken baseline update NAME RUN…{}`)",
-        needed, needed > kKept ? fmt::format(" --keep {}", needed) : "");
+    return fmt::format("About {} stored runs of this length would: add runs ({})", needed,
+                       command(needed > kKept ? fmt::format(" --keep {}", needed) : ""));
 }
 
 /// Returns which data would decide the undecided metrics.

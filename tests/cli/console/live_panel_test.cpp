@@ -36,6 +36,9 @@ TEST(ProgressText, TakesTheNearerLimitForTheTimeLeft) {
         progress_text("x", progress, limits, std::chrono::seconds(75), std::chrono::seconds(45));
     EXPECT_THAT(text, HasSubstr("1:15")) << "the time since the load began";
     EXPECT_THAT(text, HasSubstr("ETA 0:15")) << "a warm-up of 30 s is no part of the time that is limited";
+    EXPECT_THAT(progress_text("x", progress, limits, std::chrono::seconds(70), std::chrono::seconds(70)),
+                Not(HasSubstr("ETA")))
+        << "requests may still wait for a slot";
 }
 
 TEST(ProgressText, CountsConversationsOfSeveralTurnsBesideTheirRequests) {

@@ -94,6 +94,10 @@ TEST(Validity, a_reason_names_the_figure_and_its_limit) {
     ASSERT_EQ(validity.reasons.size(), 1U);
     EXPECT_EQ(validity.reasons[0].text,
               "p99 of the client's own delay before sending: 3.1 % of the median TTFT (limit 2 %)");
+    auto capped = clean_run();
+    capped.client.slot_wait_p99_s = 5.4;
+    EXPECT_EQ(validity_of(capped).reasons.at(0).text,
+              "p99 of the wait for the in-flight cap: 54 times the median TTFT from sending on (limit 5 %)");
 }
 
 /// Returns the judgement of 1,024 requests in four rounds of 256 that start at once. `late` first tokens were

@@ -143,7 +143,7 @@ TEST(RunHeadline, explains_the_mark_of_a_percentile_under_the_table) {
     for (MetricSummary& metric : few.metrics)
         for (PercentileValue& value : metric.percentiles) value.certified = false;
     const std::string text = run_headline(few, {}, "");
-    EXPECT_THAT(text, HasSubstr("\n            * too few requests\n"));
+    EXPECT_THAT(text, HasSubstr("\n            * too few requests: p95 needs about "));
     few.concurrency = few.counts.requests / 30;  // 30 rounds; p95 needs 90, p99 459
     EXPECT_THAT(run_headline(few, {}, ""), HasSubstr("* too few requests: p95 needs about 3.0 times as "
                                                      "many, p99 15 times\n"));

@@ -209,13 +209,16 @@ TEST(GateHeadline, names_the_undecided_metrics_whose_number_of_pairs_is_unknown)
     report.rows[0].pairs_to_decide = 12;
     EXPECT_THAT(headline_of(report),
                 EndsWith("The number of pairs that would decide is unknown or above 1000 for ttft_p50: "
-                         "measure more or longer runs, or give this metric a larger tolerance. About 12 "
+                         "measure more or longer runs, or give this metric a larger tolerance in a policy "
+                         "(--print-policy writes one). About 12 "
                          "pairs would decide the other undecided metric."));
     report.rows[1].pairs_to_decide = 30;
     EXPECT_THAT(headline_of(report), EndsWith("About 30 pairs would decide (--max-pairs 30)."));
     for (GateRow& of : report.rows) of.pairs_to_decide = {};
-    EXPECT_THAT(headline_of(report), HasSubstr("above 1000 for itl_p50; ttft_p50: measure more or longer "
-                                               "runs, or give these metrics a larger tolerance."));
+    EXPECT_THAT(
+        headline_of(report),
+        HasSubstr("above 1000 for itl_p50; ttft_p50: measure more or longer "
+                  "runs, or give these metrics a larger tolerance in a policy (--print-policy writes one)."));
 }
 
 TEST(GateHeadline, does_not_advise_to_look_within_a_summary) {
@@ -247,15 +250,18 @@ TEST(GateHeadline, names_more_runs_only_if_the_gate_does_not_allow_them_already)
     report.pairs = 6;
     EXPECT_THAT(headline_of(report),
                 HasSubstr("More runs of the candidate do not decide itl_p50: the stored"));
-    EXPECT_THAT(headline_of(report), HasSubstr("Add many runs (`paretoken baseline update NAME RUN…`), or "));
+    EXPECT_THAT(headline_of(report),
+                HasSubstr("Add many runs (`paretoken baseline update NAME DIR --accept-inconclusive` adds "
+                          "those of this gate in DIR), or "));
     report.rows[0].stored_to_decide = 12;
     report.runs.resize(6);  // of the baseline
     EXPECT_THAT(
         headline_of(report),
-        HasSubstr("About 15 stored runs of this length would: add runs (`paretoken baseline update NAME "
-                  "RUN…`), measure both sides in pairs, or give this metric a larger tolerance."));
+        AllOf(HasSubstr("About 15 stored runs of this length would: add runs (`paretoken baseline update "),
+              HasSubstr(
+                  "DIR), measure both sides in pairs, or give this metric a larger tolerance in a policy")));
     report.rows[0].stored_to_decide = 40;
-    EXPECT_THAT(headline_of(report), HasSubstr("(`paretoken baseline update NAME RUN… --keep 57`)"));
+    EXPECT_THAT(headline_of(report), HasSubstr("--accept-inconclusive --keep 57` adds those"));
 }
 
 TEST(GateProgress, says_what_is_open_and_not_what_would_decide) {
