@@ -142,6 +142,8 @@ std::string text_of(const FileDescription& d) {
         text += fmt::format("\n{:<22}{:>10}{:>10}{:>10}{:>10}\n", fmt::format("over {:.6g} s", *d.seconds),
                             "mean", "peak 1 s", "1 min", "1 h");
         text += rate_row("requests/s", d.requests_per_s) + rate_row("prompt tokens/s", d.prompt_tokens_per_s);
+        if (d.jobs)
+            text += "Later turns of jobs are counted after their pauses, as if answers took no time.\n";
     }
     if (d.block_hits)
         text += fmt::format(

@@ -93,6 +93,33 @@ class Hours {
     std::vector<double> counts_;
 };
 
+/// The requests and prompt tokens of a file over its time. Times ascend.
+class Traffic {
+  public:
+    void add(double at_s, std::optional<std::int64_t> input_tokens) {
+        if (!first_s_) first_s_ = at_s;
+        last_s_ = at_s;
+        const double since = at_s - *first_s_;
+        requests_.add(since, 1);
+        hours_.add(since);
+        tokens_.add(since, static_cast<double>(input_tokens.value_or(0)));
+    }
+    void describe(FileDescription& description) const {
+        if (!first_s_) return;
+        description.seconds = last_s_ - *first_s_;
+        description.requests_per_s = requests_.summary(*description.seconds);
+        description.hours = hours_.per_s(*description.seconds);
+        if (description.input) description.prompt_tokens_per_s = tokens_.summary(*description.seconds);
+    }
+
+  private:
+    std::optional<double> first_s_;
+    double last_s_ = 0;
+    Rate requests_;
+    Rate tokens_;
+    Hours hours_;
+};
+
 /// A prefix cache of unlimited size. It finds the first blocks of a prompt up to one that no prompt had
 /// before.
 class InfiniteCache {
@@ -173,7 +200,25 @@ std::vector<std::uint32_t> depths_of(const JobGraph& graph) {
     return depths;
 }
 
-JobSummary job_summary_of(const TurnFile& file, const RowFormat& format) {
+/// A turn with a time, and its prompt tokens.
+struct TimedTurn {
+    double at_s = 0;
+    std::optional<std::int64_t> input_tokens = {};
+};
+
+/// Returns when the turns of a job start if answers take no time, in seconds since the job's start.
+std::vector<double> starts_of(const JobGraph& graph) {
+    std::vector<double> starts;
+    for (const JobTurn& turn : graph.turns) {
+        double ready = 0;
+        for (const std::uint32_t other : turn.after) ready = std::max(ready, starts[other]);
+        starts.push_back(ready + seconds(turn.delay + turn.tool));
+    }
+    return starts;
+}
+
+/// Describes the jobs of a file. Adds their turns to `timed` if the file has times.
+JobSummary job_summary_of(const TurnFile& file, const RowFormat& format, std::vector<TimedTurn>& timed) {
     JobSummary jobs{.jobs = file.jobs().size()};
     std::vector<double> turns;
     std::vector<double> agents;
@@ -186,6 +231,8 @@ JobSummary job_summary_of(const TurnFile& file, const RowFormat& format) {
         turns.push_back(static_cast<double>(graph->turns.size()));
         agents.push_back(static_cast<double>(depths.size()));
         jobs.depth = std::max<std::uint64_t>(jobs.depth, *std::ranges::max_element(depths));
+        const std::optional<Duration> begin = file.recorded_time(job);
+        const std::vector<double> starts = begin ? starts_of(*graph) : std::vector<double>();
         std::vector<std::int64_t> last(depths.size(), 0);
         cache.next_job();
         for (std::uint32_t number = 0; number < graph->turns.size(); ++number) {
@@ -199,6 +246,7 @@ JobSummary job_summary_of(const TurnFile& file, const RowFormat& format) {
             if (number > 0) delays.push_back(seconds(turn.delay));
             if (number > 0) tools.push_back(seconds(turn.tool));
             cache.add(row, turn.agent, format.block_tokens);
+            if (begin) timed.push_back({seconds(*begin) + starts[number], row.input_tokens});
         }
     }
     for (const double n : agents) jobs.agents += static_cast<std::uint64_t>(n);
@@ -218,11 +266,8 @@ FileDescription description_of(const std::string& path, const RowFormat& format)
     std::vector<double> input;
     std::vector<double> output;
     std::vector<double> total;
-    std::optional<double> first_s;
+    Traffic traffic;
     double last_s = 0;
-    Rate requests;
-    Rate tokens;
-    Hours hours;
     InfiniteCache cache(format.keeps_turns);
     const auto add = [&](const Row& row) {
         if (row.is_reply || !row.unusable.empty()) return;
@@ -239,24 +284,21 @@ FileDescription description_of(const std::string& path, const RowFormat& format)
         for (const Row& turn : row.further)
             if (named) add(turn);
         if (!row.at_s) return;
-        if (!first_s) first_s = last_s = *row.at_s;
         last_s = std::max(last_s, *row.at_s);
-        requests.add(last_s - *first_s, 1);
-        hours.add(last_s - *first_s);
-        tokens.add(last_s - *first_s, static_cast<double>(row.input_tokens.value_or(0)));
+        traffic.add(last_s, row.input_tokens);
     });
     description.notes = file.notes();
-    if (file.jobs().has_jobs() || file.jobs().has_conversations())
-        description.jobs = job_summary_of(file, format);
+    if (file.jobs().has_jobs() || file.jobs().has_conversations()) {
+        std::vector<TimedTurn> timed;
+        description.jobs = job_summary_of(file, format, timed);
+        std::ranges::sort(timed, {}, &TimedTurn::at_s);
+        traffic = {};
+        for (const TimedTurn& turn : timed) traffic.add(turn.at_s, turn.input_tokens);
+    }
     description.input = summary_of(input, description.rows);
     description.output = summary_of(output, description.rows);
     description.total = summary_of(total, description.rows);
-    if (first_s) {
-        description.seconds = last_s - *first_s;
-        description.requests_per_s = requests.summary(*description.seconds);
-        description.hours = hours.per_s(*description.seconds);
-        if (description.input) description.prompt_tokens_per_s = tokens.summary(*description.seconds);
-    }
+    traffic.describe(description);
     cache.describe(description);
     if (description.total)
         description.max_model_len = static_cast<std::int64_t>(std::ceil(1.2 * description.total->p99));

@@ -1,6 +1,7 @@
 #pragma once
 // Describes a file of requests by figures for planning a load and a server. The file is read in one pass. A
-// row costs about 32 bytes of memory, and a block of a prompt that was not seen before 10 to 21.
+// row costs about 32 bytes of memory, a turn of a job with times 24 more, and a block of a prompt that was
+// not seen before 10 to 21.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,7 +23,8 @@ struct LengthSummary {
 };
 
 /// Amounts per second: over the whole time, and over the busiest second, minute and hour of those that follow
-/// each other from the first row on. A shorter file counts as one interval of its length, at least 1 s.
+/// each other from the first row on. A shorter file counts as one interval of its length, at least 1 s. A
+/// later turn of a job counts at the job's time and the pauses before it, as if answers took no time.
 struct RateSummary {
     double mean = 0;
     double peak_second = 0;
@@ -60,7 +62,7 @@ struct FileDescription {
     std::optional<LengthSummary> input = {};   ///< prompt tokens; nothing unless every row has them
     std::optional<LengthSummary> output = {};  ///< output tokens; nothing unless every row has them
     std::optional<LengthSummary> total = {};   ///< prompt and output tokens of a row together
-    std::optional<double> seconds = {};        ///< time from the first row to the last; nothing without times
+    std::optional<double> seconds = {};        ///< from the first request to the last; nothing without times
     std::optional<RateSummary> requests_per_s = {};
     std::optional<RateSummary> prompt_tokens_per_s = {};
     /// The mean requests per second of each hour from the first row on. An hour that ends with the file

@@ -129,6 +129,34 @@ TEST(Description, HasTheRateOfEachHourOfALog) {
         described("Timestamp,Model,Request tokens,Response tokens\n0,m,1,1\n90,m,1,1\n").hours.empty());
 }
 
+TEST(Description, CountsTheTurnsOfJobsAtTheirPauses) {
+    std::string rows;
+    for (int job = 0; job < 60; ++job) {
+        rows += fmt::format(R"({{"session_id":"s{}","timestamp":{},"input_length":512,"output_length":10}})"
+                            "\n",
+                            job, job * 1000);
+        for (int turn = 1; turn < 10; ++turn)
+            rows += fmt::format(R"({{"session_id":"s{}","delay":100,"input_length":{},"output_length":10}})"
+                                "\n",
+                                job, 512 * (turn + 1));
+    }
+    const FileDescription d = described(rows);
+    EXPECT_EQ(d.rows, 600U);
+    EXPECT_NEAR(d.seconds.value_or(0), 59.9, 1e-6) << "the last job starts after 59 s and has 9 pauses";
+    EXPECT_NEAR(d.requests_per_s->mean, 600 / 59.9, 1e-6);
+    EXPECT_EQ(d.requests_per_s->peak_second, 10);
+    EXPECT_NEAR(d.prompt_tokens_per_s->mean, 60 * 512 * 55 / 59.9, 1e-3);
+}
+
+TEST(Description, HasNoRatesOfJobsWithoutTimes) {
+    const FileDescription d = described(
+        "{\"job\":\"a\",\"conversation\":\"x\",\"input_tokens\":9,\"output_tokens\":3}\n"
+        "{\"job\":\"a\",\"conversation\":\"x\",\"input_tokens\":9,\"output_tokens\":3,\"delay_s\":1}\n");
+    EXPECT_EQ(d.jobs->turns, 2U);
+    EXPECT_FALSE(d.requests_per_s);
+    EXPECT_FALSE(d.seconds);
+}
+
 TEST(Description, LeavesOutWhatAFileDoesNotTell) {
     const FileDescription d =
         described("{\"prompt\":\"a\",\"output_tokens\":5}\n{\"prompt\":\"b\",\"output_tokens\":7}\n");
