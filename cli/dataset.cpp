@@ -323,6 +323,7 @@ std::string json_text(const datasets::LogAudit& audit) {
               {"lines", audit.lines},
               {"prompts", audit.prompts},
               {"without_anything", audit.without_anything},
+              {"impossible_usage", audit.impossible},
               {"all", json_of(audit.all)}};
     for (const auto& group : audit.groups) {
         json["groups"].push_back(json_of(group));
@@ -359,6 +360,9 @@ std::string text_of(const datasets::LogAudit& audit) {
     std::string text = fmt::format("{} lines, {} with the text of a prompt, {} with usage", audit.lines,
                                    audit.prompts, audit.all.with_usage);
     if (audit.without_anything > 0) text += fmt::format(", {} with neither", audit.without_anything);
+    if (audit.impossible > 0)
+        text += fmt::format("\n{} with more cached than input tokens in their usage, which is left out",
+                            audit.impossible);
     text += fmt::format("\n\ninput served from the cache   {}\n", served_text(audit.all));
     if (audit.all.with_usage > 0 && audit.groups.size() > 1)
         for (const auto& group : audit.groups)

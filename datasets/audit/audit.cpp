@@ -37,6 +37,7 @@ struct Line {
     std::string prompt = {};  ///< whole text of the prompt; empty: none
     std::optional<std::uint64_t> input_tokens = {};
     std::optional<std::uint64_t> cached_tokens = {};
+    bool impossible = false;  ///< whether more tokens were cached than there were, which are then left out
 };
 
 std::optional<dom::element> field_of(dom::element object, std::string_view key) {
@@ -127,6 +128,8 @@ Line line_of(std::string_view text, const RowPlace& place) {
     for (const auto& object : {field_of(root, "usage"),
                                response ? field_of(*response, "usage") : std::nullopt, std::optional(root)})
         if (object && !line.input_tokens) read_usage(*object, line);
+    line.impossible = line.input_tokens && line.cached_tokens.value_or(0) > *line.input_tokens;
+    if (line.impossible) line.cached_tokens.reset();
     return line;
 }
 
@@ -135,7 +138,7 @@ void add(AuditGroup& group, const Line& line) {
     if (!line.input_tokens || !line.cached_tokens) return;
     ++group.with_usage;
     group.input_tokens += *line.input_tokens;
-    group.cached_tokens += std::min(*line.cached_tokens, *line.input_tokens);
+    group.cached_tokens += *line.cached_tokens;
 }
 
 // ---- what changes
@@ -184,6 +187,7 @@ class Audit {
         std::uint64_t seen = 0;
         for_each_line([&](const Line& line, const RowPlace& place) {
             ++found_.lines;
+            found_.impossible += line.impossible ? 1 : 0;
             if (line.prompt.empty() && !line.input_tokens) {
                 ++found_.without_anything;
                 return;

@@ -41,6 +41,8 @@ struct LogAudit {
     std::uint64_t lines = 0;
     std::uint64_t prompts = 0;           ///< lines with the text of a prompt
     std::uint64_t without_anything = 0;  ///< lines with neither a prompt nor usage
+    /// Lines whose usage has more cached tokens than input tokens; they count as lines without usage.
+    std::uint64_t impossible = 0;
     AuditGroup all = {};
     std::vector<AuditGroup> groups = {};     ///< classes or endpoints; at most 64 and "others"
     std::vector<AuditGroup> stretches = {};  ///< at most 20 sections of equally many requests, in order; the

@@ -108,6 +108,16 @@ TEST(Audit, TellsTheShareThatWasServedForEachClassAndOverTheLog) {
     EXPECT_EQ(requests, 100U);
 }
 
+TEST(Audit, LeavesOutUsageThatCannotBeAndCountsIt) {
+    const LogAudit found = audit_of(
+        "{\"usage\": {\"prompt_tokens\": 100, \"prompt_tokens_details\": {\"cached_tokens\": 500}}}\n"
+        "{\"usage\": {\"prompt_tokens\": 100, \"prompt_tokens_details\": {\"cached_tokens\": 40}}}\n");
+    EXPECT_EQ(found.impossible, 1U);
+    EXPECT_EQ(found.all.requests, 2U);
+    EXPECT_EQ(found.all.with_usage, 1U);
+    EXPECT_NEAR(found.all.served().value_or(0), .4, 1e-9);
+}
+
 TEST(Audit, ReadsUsageAsEachProviderSpellsIt) {
     for (
         const char* line :
