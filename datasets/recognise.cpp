@@ -165,21 +165,31 @@ Keys keys_of(std::string_view text) {
     return keys;
 }
 
-/// Returns the values in a line of a table, of which the first line has the names; none without separators.
-std::vector<std::string> values_in_line(std::string_view text, std::size_t line) {
+/// The names in the header of a table, and the fields of its first row, if it has one. Both are empty without
+/// separators.
+struct TableHead {
+    std::vector<std::string> names = {};
+    std::vector<std::string> values = {};
+};
+
+TableHead head_of_table(std::string_view text) {
+    constexpr std::string_view kLineEnds = "\r\n";
+    const auto skip_line_ends = [&] {
+        text.remove_prefix(std::min(text.find_first_not_of(kLineEnds), text.size()));
+    };
     text = without_byte_order_mark(text);
-    for (; line > 0; --line) {
-        const std::size_t end = text.find_first_of("\r\n");
-        if (end == std::string_view::npos) return {};
-        text.remove_prefix(text.find_first_not_of("\r\n", end) == std::string_view::npos
-                               ? text.size()
-                               : text.find_first_not_of("\r\n", end));
-    }
-    std::vector<std::string> values;
-    for (const std::string_view value : csv_columns(text.substr(0, text.find_first_of("\r\n"))))
-        values.emplace_back(value);
-    if (values.size() < 2) values.clear();
-    return values;
+    skip_line_ends();
+    const std::string_view header = text.substr(0, text.find_first_of(kLineEnds));
+    text.remove_prefix(header.size());
+    skip_line_ends();
+    std::string_view row = text.substr(0, end_of_row(text, true));
+    if (row.ends_with('\r')) row.remove_suffix(1);
+    TableHead head;
+    for (const std::string_view name : csv_columns(header)) head.names.emplace_back(name);
+    if (head.names.size() < 2) return {};
+    if (row.empty()) return head;
+    for (const std::string_view value : csv_fields(row, header)) head.values.emplace_back(value);
+    return head;
 }
 
 /// A column of ours, and beginnings of the words in other names for it.
@@ -216,10 +226,9 @@ bool has_word(std::string_view name, const OurColumn& of) {
 
 /// Returns how the columns of a table may be named: by their names where their values are lengths and times.
 std::string column_advice(std::string_view text) {
-    const std::vector<std::string> names = values_in_line(text, 0);
-    const std::vector<std::string> values = values_in_line(text, 1);
+    const auto [names, values] = head_of_table(text);
     std::map<std::string_view, std::string> found;
-    for (std::size_t i = 0; i < std::min(names.size(), values.size()); ++i) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
         const std::string shown = printable_line(names[i], kLongestKey);
         const auto* const ours =
             std::ranges::find_if(kNumberColumns, [&](const auto& of) { return has_word(names[i], of); });
@@ -241,18 +250,21 @@ std::string column_advice(std::string_view text) {
 }
 
 /// Returns the columns of a table whose names leave no doubt: a prompt or its length, an answer's length, and
-/// nothing else.
+/// nothing else. Under "prompt" are lengths if the first row has a number there.
 std::optional<std::string> plain_columns(std::string_view text) {
-    constexpr std::array<std::string_view, 6> kPlain = {"prompt",        "input_tokens",      "prompt_tokens",
-                                                        "output_tokens", "completion_tokens", "max_tokens"};
-    const std::vector<std::string> names = values_in_line(text, 0);
-    const bool is_plain = std::ranges::all_of(
-        names, [&](const std::string& name) { return std::ranges::find(kPlain, name) != kPlain.end(); });
-    if (names.size() != 2 || !is_plain) return std::nullopt;
-    std::string advice = column_advice(text);
-    const bool has_both = std::ranges::all_of(
-        names, [&](const std::string& name) { return advice.find("=" + name) != std::string::npos; });
-    return has_both ? std::optional(std::move(advice)) : std::nullopt;
+    constexpr std::array<std::string_view, 3> kInputs = {"prompt", "input_tokens", "prompt_tokens"};
+    constexpr std::array<std::string_view, 3> kOutputs = {"output_tokens", "completion_tokens", "max_tokens"};
+    const auto [names, values] = head_of_table(text);
+    if (names.size() != 2) return std::nullopt;
+    const auto is_output = [&](std::size_t i) {
+        return std::ranges::find(kOutputs, names[i]) != kOutputs.end();
+    };
+    const std::size_t output = is_output(0) ? 0 : 1;
+    const std::size_t input = 1 - output;
+    if (!is_output(output) || std::ranges::find(kInputs, names[input]) == kInputs.end()) return std::nullopt;
+    const bool are_texts = names[input] == "prompt" && (values.empty() || !is_length(values[input]));
+    return fmt::format("columns:{}={},output_tokens={}", are_texts ? "prompt" : "input_tokens", names[input],
+                       names[output]);
 }
 
 bool fits(const Sign& sign, const Keys& keys) {
@@ -268,6 +280,7 @@ std::optional<std::string> format_of_table(std::string_view header) {
 }
 
 std::string beginning_of(const std::string& path) {
+    require_regular(path);
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
     std::string begin(std::size_t{1} << 16, '\0');
     if (file) begin.resize(std::fread(begin.data(), 1, begin.size(), file.get()));
@@ -313,7 +326,7 @@ std::string guessed_format(const std::string& path) {
         throw UsageError(fmt::format("'{}' holds no requests: it is empty", path));
     Keys keys = keys_of(begin);
     if (is_table(path))
-        for (std::string& name : values_in_line(begin, 0)) keys.insert(std::move(name));
+        for (std::string& name : head_of_table(begin).names) keys.insert(std::move(name));
     std::string fields;
     for (const std::string& key : keys)
         fields += fmt::format("{}\"{}\"", fields.empty() ? "; its first row has the fields " : ", ",
@@ -327,7 +340,7 @@ std::string guessed_format(const std::string& path) {
 std::string format_to_read(const std::string& path) {
     if (auto format = recognised_format(path)) return *format;
     const std::string begin = beginning_of(path);
-    return is_table(path) && !values_in_line(begin, 0).empty() ? guessed_format(path) : "custom";
+    return is_table(path) && !head_of_table(begin).names.empty() ? guessed_format(path) : "custom";
 }
 
 }  // namespace paretoken::datasets

@@ -30,7 +30,7 @@ std::string json_of_field(std::string_view ours, const std::string& field) {
     constexpr std::array<std::string_view, 3> kJson = {"messages", "hash_ids", "body"};
     if (field.empty()) return "null";
     if (std::ranges::find(kJson, ours) != kJson.end()) return field;
-    return nlohmann::json(field).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return nlohmann::json(field).dump();
 }
 
 /// Returns the value of a key as JSON; an empty text if the object does not have it.
@@ -46,7 +46,10 @@ using SeenColumns = std::map<std::string, std::atomic<bool>>;
 /// like a row of `custom`.
 std::string renamed(std::string_view text, const std::string& header, const Columns& columns,
                     SeenColumns& seen, const RowPlace& place) {
-    if (!header.empty()) refuse_more_fields(text, header, place);
+    if (!header.empty()) {
+        require_utf8(text, place);
+        refuse_more_fields(text, header, place);
+    }
     std::string row = "{";
     for (const auto& [ours, theirs] : columns) {
         const std::string value = header.empty() ? json_of_member(text, theirs, place)

@@ -139,6 +139,13 @@ std::vector<std::string_view> csv_columns(std::string_view header) {
     return names;
 }
 
+std::vector<std::string_view> csv_fields(std::string_view row, std::string_view header) {
+    std::vector<std::string_view> fields;
+    const char separator = separator_of(header);
+    for (; !header.empty(); take_field(header, separator)) fields.push_back(take_field(row, separator));
+    return fields;
+}
+
 std::string csv_numbers(std::string_view row) {
     std::string numbers;
     for (int column = 1; !row.empty(); ++column) {

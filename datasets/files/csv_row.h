@@ -31,6 +31,9 @@ void refuse_more_fields(std::string_view row, std::string_view header, const Row
 /// Returns the names in a header, unquoted.
 std::vector<std::string_view> csv_columns(std::string_view header);
 
+/// Returns the fields of a row below a header, unquoted; empty ones for those that the row lacks.
+std::vector<std::string_view> csv_fields(std::string_view row, std::string_view header);
+
 /// Returns a header of numbers, "1,2,3", for rows without a header, so that columns are found by number.
 std::string csv_numbers(std::string_view row);
 

@@ -89,10 +89,12 @@ bool mend_surrogates(std::string& text) {
     return mended;
 }
 
+constexpr std::string_view kHintAtUtf8 =
+    "; iconv -f WINDOWS-1252 -t UTF-8 FILE makes UTF-8 of a text of Western Europe";
+
 /// Returns a hint at a usual reason why a row is not JSON; empty if none is seen.
 std::string_view hint_at(simdjson::error_code error, std::string_view row) {
-    if (error == simdjson::UTF8_ERROR)
-        return "; iconv -f WINDOWS-1252 -t UTF-8 FILE makes UTF-8 of a text of Western Europe";
+    if (error == simdjson::UTF8_ERROR) return kHintAtUtf8;
     if (row.ends_with(',')) return "; no comma may follow the object of a line";
     if (row == "{") return "; an object must be in one line, as jq -c . FILE writes it";
     for (const std::string_view number :
@@ -118,6 +120,11 @@ dom::parser& parser_of_thread() {
 
 void release_parser() {
     parser_of_thread() = dom::parser();
+}
+
+void require_utf8(std::string_view text, const RowPlace& place) {
+    if (!simdjson::validate_utf8(text.data(), text.size()))
+        place.refuse(fmt::format("the row is not valid UTF-8{}", kHintAtUtf8));
 }
 
 const dom::element& object_of(std::string_view text, const RowPlace& place) {

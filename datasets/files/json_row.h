@@ -15,6 +15,9 @@ class element;
 
 namespace paretoken::datasets {
 
+/// Refuses a row of a table, by place.refuse(), that is not UTF-8.
+void require_utf8(std::string_view text, const RowPlace& place);
+
 /// Parses a row, which is valid until this thread's next call and has RowFile::kPadding readable bytes behind
 /// it. All readers here throw UsageError by place.refuse() for a value of a wrong type or range.
 const simdjson::dom::element& object_of(std::string_view text, const RowPlace& place);

@@ -42,25 +42,6 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-/// Returns the position of the line feed that ends the row at the front of a text; npos if it is not there.
-/// A line feed within quotes ends no row of a table; quotes count if a field begins with them.
-std::size_t end_of_line(std::string_view text, bool is_table) {
-    if (!is_table) return text.find('\n');
-    bool quoted = false;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        if (text[at] == '\n' && !quoted) return at;
-        if (text[at] != '"') continue;
-        if (!quoted) {
-            quoted = at == 0 || kCsvSeparators.find(text[at - 1]) != std::string_view::npos;
-        } else if (text.substr(at + 1).starts_with('"')) {
-            ++at;
-        } else {
-            quoted = false;
-        }
-    }
-    return std::string_view::npos;
-}
-
 /// Finds the ends of the elements of a JSON array, or of JSON objects that follow each other, which may
 /// arrive in pieces of any size.
 class ElementScanner {
@@ -160,6 +141,23 @@ class FileHash {
 
 }  // namespace
 
+std::size_t end_of_row(std::string_view text, bool is_table) {
+    if (!is_table) return text.find('\n');
+    bool quoted = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (text[at] == '\n' && !quoted) return at;
+        if (text[at] != '"') continue;
+        if (!quoted) {
+            quoted = at == 0 || kCsvSeparators.find(text[at - 1]) != std::string_view::npos;
+        } else if (text.substr(at + 1).starts_with('"')) {
+            ++at;
+        } else {
+            quoted = false;
+        }
+    }
+    return std::string_view::npos;
+}
+
 void RowPlace::refuse(std::string_view why) const {
     throw UsageError(fmt::format("{}:{}: {}", path, line, why));
 }
@@ -219,6 +217,18 @@ void refuse_packed(const std::string& path, std::string_view begin) {
         throw UsageError(fmt::format("'{}' is {}, not a file of text; this makes rows of it: {}", path,
                                      packing.name, fmt::format(fmt::runtime(packing.remedy), path, out)));
     }
+}
+
+void require_regular(const std::string& path) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0) cannot_read(path);
+    if (S_ISDIR(facts.st_mode)) {
+        errno = EISDIR;
+        cannot_read(path);
+    }
+    if (!S_ISREG(facts.st_mode))
+        throw UsageError(
+            fmt::format("'{}' is not a regular file; rows are read again during the load", path));
 }
 
 /// Makes the first pass over a file, in blocks.
@@ -307,7 +317,7 @@ class RowFile::Reader {
 
     bool take_line(bool more) {
         const std::size_t from = file_.table_ ? used_ : scanned_;
-        const auto found = end_of_line(std::string_view(buffer_).substr(from), file_.table_);
+        const auto found = end_of_row(std::string_view(buffer_).substr(from), file_.table_);
         if (found == std::string::npos && more) {
             scanned_ = buffer_.size();
             return false;
@@ -382,18 +392,12 @@ class RowFile::Reader {
 };
 
 RowFile::RowFile(std::string path, RowLayout layout, const Visit& visit) : path_(std::move(path)) {
+    require_regular(path_);
     file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     if (file_ < 0) cannot_read(path_);
     try {
         struct stat facts {};
         if (fstat(file_, &facts) != 0) cannot_read(path_);
-        if (S_ISDIR(facts.st_mode)) {
-            errno = EISDIR;
-            cannot_read(path_);
-        }
-        if (!S_ISREG(facts.st_mode))
-            throw UsageError(
-                fmt::format("'{}' is not a regular file; rows are read again during the load", path_));
         Reader(*this, layout, visit, static_cast<std::uint64_t>(facts.st_size)).read();
     } catch (...) {
         ::close(file_);
@@ -433,7 +437,7 @@ std::string RowFile::row(std::size_t index) const {
         got += static_cast<std::size_t>(n);
     }
     const auto cut = array_ || objects_ ? ElementScanner(objects_).end_of(text, 0).value_or(text.size())
-                                        : std::min(end_of_line(text, table_), text.size());
+                                        : std::min(end_of_row(text, table_), text.size());
     text.resize(cut);
     const std::string_view inside = trimmed(text);
     text.resize(static_cast<std::size_t>(inside.data() + inside.size() - text.data()));

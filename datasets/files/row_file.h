@@ -29,8 +29,16 @@ enum class RowLayout : std::uint8_t {
 /// no UTF-8 (Parquet, Arrow, UTF-16), or came in place of the data (Git LFS, a web page).
 void refuse_packed(const std::string& path, std::string_view begin);
 
+/// Throws UsageError unless the file is regular, because opening a pipe waits for its writer; RuntimeError
+/// when it cannot be found, or is a directory.
+void require_regular(const std::string& path);
+
 /// What may stand between the fields of a table.
 inline constexpr std::string_view kCsvSeparators = ",;\t";
+
+/// Returns the position of the line feed that ends the row at the front of a text; npos if it is not there.
+/// A line feed within quotes ends no row of a table; quotes count if a field begins with them.
+std::size_t end_of_row(std::string_view text, bool is_table);
 
 class RowFile {
   public:

@@ -1,9 +1,14 @@
 #include "datasets/recognise.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/error.h"
+#include "datasets/files/row_file.h"
 #include "tests/datasets/temporary_file.h"
+#include "tests/support/message_of.h"
 
 namespace paretoken::datasets {
 namespace {
@@ -46,8 +51,17 @@ TEST(Recognise, reads_a_table_whose_columns_have_plain_names) {
     EXPECT_EQ(said_of("prompt,output_tokens\n12,5\n"),
               "columns:input_tokens=prompt,output_tokens=output_tokens")
         << "the prompts are lengths";
-    for (const char* const text : {"prompt,max_tokens,system\nhello,5,x\n", "prompt,max_tokens\nhello,many\n",
-                                   "prompt,prompt_tokens\nhello,5\n"})
+    for (const char* const values :
+         {"hello,many", "hello,1e2", "hello,2026-01-01T00:00:00Z", "hello,", "\"line 1\nline, 2\",3", ",5"})
+        EXPECT_EQ(said_of(fmt::format("prompt,output_tokens\r\n\r\n{}\r\nd,5\r\n", values)),
+                  "columns:prompt=prompt,output_tokens=output_tokens")
+            << values << ": the names decide, and the reader refuses what is no length";
+    EXPECT_EQ(said_of("output_tokens;prompt\n5;hello, you\n"),
+              "columns:prompt=prompt,output_tokens=output_tokens");
+    EXPECT_EQ(said_of("input_tokens,output_tokens\n1e2,soon\n"),
+              "columns:input_tokens=input_tokens,output_tokens=output_tokens");
+    for (const char* const text :
+         {"prompt,max_tokens,system\nhello,5,x\n", "prompt,prompt_tokens\nhello,5\n"})
         EXPECT_THAT(said_of(text), HasSubstr("none of the known formats")) << text;
 }
 
@@ -71,6 +85,16 @@ TEST(Recognise, says_what_to_write_of_known_forms_that_are_not_read) {
     EXPECT_EQ(said_of(R"({"text_input": "a"})"), "custom");
     EXPECT_EQ(said_of(R"({"conversation_id": "1", "conversation": [{"role": "user", "content": "a"}]})"),
               "sharegpt");
+}
+
+TEST(Recognise, does_not_wait_for_the_writer_of_a_pipe) {
+    const std::string pipe = ::testing::TempDir() + fmt::format("recognise_pipe_{}", ::getpid());
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    EXPECT_THAT(paretoken::message_of<UsageError>([&] { guessed_format(pipe); }),
+                HasSubstr("not a regular file"));
+    const auto read = [&] { const RowFile file(pipe, RowLayout::lines, [](auto, const auto&) {}); };
+    EXPECT_THAT(paretoken::message_of<UsageError>(read), HasSubstr("not a regular file"));
+    ::unlink(pipe.c_str());
 }
 
 TEST(Recognise, names_what_is_no_text_or_came_in_place_of_the_data) {

@@ -90,6 +90,20 @@ TEST(Columns, that_are_not_there_are_named_with_their_place) {
     EXPECT_THAT(refusal_of_columns("q\nx\n", "columns:prompt=q,colour=q"), HasSubstr("colour"));
 }
 
+TEST(Columns, of_a_table_are_utf8_and_lengths_are_whole_numbers) {
+    constexpr std::string_view kPlain = "columns:prompt=prompt,output_tokens=output_tokens";
+    EXPECT_THAT(refusal_of_columns("prompt,output_tokens\nplain,3\ncaf\xe9,3\n", kPlain),
+                AllOf(HasSubstr(":3: "), HasSubstr("UTF-8"), HasSubstr("iconv")));
+    EXPECT_EQ(dataset_of_columns("prompt,output_tokens\ncaf\u00e9,3\n", kPlain)->request(0).prompt,
+              Prompt("caf\u00e9"));
+    EXPECT_EQ(dataset_of_columns("prompt,output_tokens\nb,1e2\n", kPlain)->request(0).wanted_output_tokens,
+              100);
+    for (const char* const length : {"3.5", "2026-01-01T00:00:00Z", "many"})
+        EXPECT_THAT(refusal_of_columns(fmt::format("prompt,output_tokens\nb,{}\n", length), kPlain),
+                    AllOf(HasSubstr(":2: "), HasSubstr("\"output_tokens\""), HasSubstr("not a whole number")))
+            << length;
+}
+
 TEST(Columns, may_be_absent_in_some_rows_as_fields_of_custom_are) {
     const auto lines = dataset_of_columns(R"({"article":"one","n":5,"team":"a"})"
                                           "\n"
