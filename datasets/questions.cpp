@@ -46,6 +46,8 @@ Questions questions_in_file(const std::string& path) {
     const RowFormat format = custom_format({});
     const RowFile file(path, RowLayout::lines, [&](std::string_view text, const RowPlace& place) {
         const Row row = format.read(text, {}, place);
+        if (!row.unusable.empty() || row.output_tokens == 0)
+            place.refuse("a question needs a prompt and an answer of at least one token");
         if (!row.conversation.empty()) place.refuse("a question stands alone: leave \"conversation\" out");
         if (!row.output_tokens) questions.dataset.fields["osl"] = "256";
         questions.expected.push_back(expectation_in(text, place));

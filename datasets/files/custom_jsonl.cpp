@@ -156,24 +156,24 @@ Row common_fields_in(const dom::element& object, SecondsOf seconds_of, const Row
     return row;
 }
 
-/// Returns whether the row has a prompt without a content: null or "", or messages that are [], or null
-/// without a prompt.
-bool has_empty_prompt(const dom::element& object) {
+/// Returns whether the row has no prompt, or one without a content: null, "" or [].
+bool has_no_prompt(const dom::element& object) {
     dom::element value;
-    dom::array messages;
+    dom::array list;
     std::string_view text;
-    const bool has_messages = !object["messages"].get(value);
-    if (has_messages && !value.is_null()) return !value.get(messages) && messages.size() == 0;
-    if (object["prompt"].get(value))
-        return has_messages && object[prompt_name_in(object)].get(value) != simdjson::SUCCESS;
-    return value.is_null() || (!value.get(text) && text.empty());
+    const bool has_messages = !object["messages"].get(value) && !value.is_null();
+    if (!has_messages && object[prompt_name_in(object)].get(value)) return true;
+    if (!value.get(list)) return list.size() == 0;
+    return value.is_null() || (!has_messages && !value.get(text) && text.empty());
 }
 
 Row read_custom_row(std::string_view text, SecondsOf seconds_of, const RowPlace& place) {
     const dom::element& object = object_of(text, place);
     Row row = common_fields_in(object, seconds_of, place);
-    if (has_empty_prompt(object)) {
-        row.unusable = "for their prompt is empty";
+    row.unknown_fields = unknown_fields_in(object, row, kFields);
+    std::erase(row.unknown_fields, prompt_name_in(object));
+    if (has_no_prompt(object)) {
+        row.unusable = "for their prompt is empty or missing";
         return row;
     }
     row.prompt = prompt_in(object, place);
@@ -185,8 +185,6 @@ Row read_custom_row(std::string_view text, SecondsOf seconds_of, const RowPlace&
             "end with a message of the assistant, which is sent as the end of the prompt; leave it out if "
             "the "
             "server shall write it");
-    row.unknown_fields = unknown_fields_in(object, row, kFields);
-    std::erase(row.unknown_fields, prompt_name_in(object));
     const auto has = [&](const char* name) {
         dom::element value;
         return !object[name].get(value) && !value.is_null();

@@ -62,6 +62,7 @@ Row read_sharegpt_row(std::string_view text, const RowPlace& place, bool own_len
     if (conversation->get(turns)) place.refuse("\"conversations\" is not a list of turns");
     Messages messages;
     bool answered = false;
+    bool said_nothing = false;  ///< whether the last message of the human's is empty
     for (const auto turn : turns) {
         const auto speaker = either(turn, "from", "role");
         const auto said = either(turn, "value", "content");
@@ -73,6 +74,8 @@ Row read_sharegpt_row(std::string_view text, const RowPlace& place, bool own_len
         if (from == "system" && !row.prompt && messages.empty()) {
             messages.push_back({"system", std::string(value)});
         } else if (is_human(from)) {
+            said_nothing = value.empty();
+            if (said_nothing) continue;
             messages.push_back({"user", std::string(value)});
             if (row.prompt) {
                 row.further.push_back({.prompt = std::move(messages)});
@@ -82,7 +85,7 @@ Row read_sharegpt_row(std::string_view text, const RowPlace& place, bool own_len
             messages = {};
             answered = false;
             if (own_lengths) last_turn(row).output_tokens = kWithoutReply;
-        } else if (row.prompt && is_reply(from)) {
+        } else if (row.prompt && !said_nothing && is_reply(from)) {
             messages.push_back({"assistant", std::string(value)});
             if (own_lengths && !answered) last_turn(row).output_tokens = tokens_of_reply(value);
             answered = true;

@@ -34,11 +34,20 @@ Row read_burstgpt(std::string_view text, const std::string& header, const RowPla
     return row;
 }
 
+/// Returns the number of tokens under `key`, which must be there; 0 for null, as logs have for failed
+/// requests.
+std::int64_t logged_tokens_in(const simdjson::dom::element& object, std::string_view key,
+                              const RowPlace& place) {
+    simdjson::dom::element value;
+    if (!object[key].get(value) && value.is_null()) return 0;
+    return needed_tokens_in(object, key, place);
+}
+
 Row read_log(std::string_view text, const std::string&, const RowPlace& place) {
     const simdjson::dom::element& object = object_of(text, place);
     Row row;
-    row.input_tokens = needed_tokens_in(object, "prompt_tokens", place);
-    row.output_tokens = needed_tokens_in(object, "completion_tokens", place);
+    row.input_tokens = logged_tokens_in(object, "prompt_tokens", place);
+    row.output_tokens = logged_tokens_in(object, "completion_tokens", place);
     for (const std::string_view name : {"at", "timestamp", "startTime", "created"})
         if (!row.at_s) row.at_s = time_in(object, name, seconds_of_number, place);
     if (!row.at_s)

@@ -101,7 +101,10 @@ TEST(Questions, ThatNothingCanAnswerAreRefusedWithTheirLine) {
     EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"number": "many"}})"), HasSubstr("is not a number"));
     EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"number": "inf"}})"), HasSubstr("is not a number"));
     EXPECT_THAT(refusal(R"({"prompt": "x", "expect": {"number": "nan"}})"), HasSubstr("is not a number"));
-    EXPECT_THAT(refusal(R"({"expect": {"exact": "y"}})"), HasSubstr(":1:"));
+    for (const char* const nothing :
+         {R"({"expect": {"exact": "y"}})", R"({"prompt": "", "expect": {"exact": "y"}})",
+          R"({"prompt": "x", "output_tokens": 0, "expect": {"exact": "y"}})"})
+        EXPECT_THAT(refusal(nothing), HasSubstr(":1: a question needs a prompt")) << nothing;
     EXPECT_THAT(refusal(R"({"prompt": "x", "conversation": "c", "expect": {"exact": "y"}})"),
                 HasSubstr("conversation"));
     EXPECT_THROW(questions_of("no/such/file.jsonl"), UsageError);

@@ -297,6 +297,23 @@ TEST(ShareGpt, RowsWithoutAMessageOfTheHumanAreLeftOutAndCounted) {
                 AllOf(HasSubstr("holds no requests"), HasSubstr("1 of 1 rows")));
 }
 
+TEST(ShareGpt, EmptyMessagesOfTheHumanAreLeftOutWithTheirAnswers) {
+    const auto dataset =
+        dataset_of("sharegpt:turns=4,osl=8",
+                   R"([{"conversations": [{"from": "human", "value": ""}, {"from": "gpt", "value": "1"}]},
+ {"conversations": [{"from": "human", "value": ""}, {"from": "gpt", "value": "1"}, {"from": "human", "value": "a"},
+  {"from": "gpt", "value": "2"}, {"from": "human", "value": ""}, {"from": "gpt", "value": "3"},
+  {"from": "human", "value": "b"}]}])");
+    ASSERT_EQ(dataset->size(), 1U);
+    ASSERT_EQ(dataset->turns(0), 2U);
+    const Request opening = dataset->request(0);
+    EXPECT_EQ(opening.prompt, Prompt(Messages{{"user", "a"}}));
+    EXPECT_EQ(dataset->follow_up(0, 1, {opening.prompt, "2"}).prompt,
+              Prompt(Messages{{"user", "a"}, {"assistant", "2"}, {"user", "b"}}));
+    EXPECT_THAT(dataset->notes(),
+                ElementsAre(HasSubstr("1 of 2 rows (50 %) left out, for they have no message")));
+}
+
 TEST(TokenTraces, FailedRequestsWithoutTokensAreLeftOutAndCounted) {
     std::string text = "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens\n";
     for (int i = 0; i < 40; ++i) text += fmt::format("{},,1,m,{},{}\n", i, 10 + i, i == 2 ? 0 : 5);
@@ -308,8 +325,12 @@ TEST(TokenTraces, FailedRequestsWithoutTokensAreLeftOutAndCounted) {
     EXPECT_THAT(dataset->notes(), ElementsAre(HasSubstr("1 of 40 rows left out, for they have 0 tokens")));
     const auto log = dataset_of("log",
                                 "{\"prompt_tokens\": 20, \"completion_tokens\": 0, \"at\": 1}\n"
-                                "{\"prompt_tokens\": 30, \"completion_tokens\": 6, \"at\": 2}\n");
+                                "{\"prompt_tokens\": 30, \"completion_tokens\": 6, \"at\": 2}\n"
+                                "{\"prompt_tokens\": null, \"completion_tokens\": null, \"at\": 3}\n");
     EXPECT_EQ(log->size(), 1U);
+    EXPECT_THAT(log->notes(),
+                ElementsAre(HasSubstr("2 of 3 rows (66.7 %) left out, for they have 0 tokens")));
+    EXPECT_THAT(refusal_of("log", "{\"prompt_tokens\": 20, \"at\": 1}\n"), HasSubstr("is missing"));
     EXPECT_EQ(log->request(0).wanted_input_tokens, 30);
     EXPECT_THAT(refusal_of("azure", "TIMESTAMP,ContextTokens,GeneratedTokens\n5,0,10\n"),
                 AllOf(HasSubstr("holds no requests"), HasSubstr("0 tokens")));

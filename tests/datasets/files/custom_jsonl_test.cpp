@@ -183,12 +183,13 @@ TEST(CustomJsonl, ReadsAnArrayOfRowsAsOtherProgramsWriteIt) {
 TEST(CustomJsonl, RowsWithoutAPromptOrWithoutOutputAreLeftOutAndCounted) {
     const auto dataset = dataset_of(
         "{\"prompt\": null}\n{\"messages\": []}\n{\"messages\": null, \"prompt\": \"a\"}\n"
-        "{\"prompt\": \"b\", \"output_tokens\": 0}\n");
+        "{\"prompt\": \"b\", \"output_tokens\": 0}\n{\"output_tokens\": 5}\n{\"prompt\": []}\n"
+        "{\"text\": \"\"}\n{\"prompt\": \"\"}\n");
     ASSERT_EQ(dataset->size(), 1U);
     EXPECT_EQ(dataset->request(0).prompt, Prompt("a"));
     EXPECT_THAT(dataset->notes(), ::testing::UnorderedElementsAre(
-                                      HasSubstr("2 of 4 rows (50 %) left out, for their prompt is empty"),
-                                      HasSubstr("1 of 4 rows (25 %) left out, for they have 0 tokens")));
+                                      HasSubstr("6 of 8 rows (75 %) left out, for their prompt is empty"),
+                                      HasSubstr("1 of 8 rows (12.5 %) left out, for they have 0 tokens")));
 }
 
 TEST(CustomJsonl, ReadsAPromptOfAnotherNameBesideMessagesThatAreNull) {
@@ -425,7 +426,9 @@ TEST(CustomJsonl, RefusesAnOslThatIsNoNumberOfTokens) {
 
 TEST(CustomJsonl, AWrongLineIsNamed) {
     EXPECT_THAT(refusal_of("{\"prompt\":\"a\"}\n{\"prompt\":\"b\"\n"), HasSubstr(":2: not JSON"));
-    EXPECT_THAT(refusal_of("{\"prompt\":\"a\"}\n\n{\"words\":\"b\"}\n"), HasSubstr(":3: neither"));
+    EXPECT_THAT(
+        refusal_of("\n{\"words\":\"b\"}\n"),
+        AllOf(HasSubstr("holds no requests"), HasSubstr("\"words\" (first in line 2); known are prompt")));
     EXPECT_THAT(refusal_of("[1]"), HasSubstr(":1: no JSON object"));
     EXPECT_THAT(refusal_of("prompt\nWhat is it?\n"), HasSubstr("--dataset columns:path="));
     EXPECT_THAT(refusal_of("{\"prompt\":7}"), HasSubstr("neither text nor token ids"));
