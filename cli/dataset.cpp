@@ -266,7 +266,8 @@ void convert_requests(const DatasetCommand& command, const Spec& spec,
 }
 
 void convert(const DatasetCommand& command) {
-    if (std::filesystem::exists(command.to))
+    const bool to_output = command.to == "-";
+    if (!to_output && std::filesystem::exists(command.to))
         throw UsageError(fmt::format("{} exists already; give another name", command.to));
     const auto generated = generated_in(command);
     const Spec spec = generated ? parse_spec(command.file) : spec_of(command);
@@ -277,11 +278,16 @@ void convert(const DatasetCommand& command) {
     const datasets::TurnFile file(command.file, format, false, [](const auto&, const auto&) {});
     for (const std::string& note : file.notes())
         fmt::print(stderr, "paretoken: warning: {}: {}\n", command.file, note);
-    std::ofstream out(command.to, std::ios::binary);
+    std::ofstream out;
+    if (!to_output) out.open(command.to, std::ios::binary);
     std::uint64_t rows = 0;
     const auto write = [&](const Json& row) {
-        out << row.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+        const std::string text = row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
         ++rows;
+        if (to_output)
+            print("{}", text);
+        else
+            out << text;
     };
     const bool has_jobs = file.jobs().has_jobs() || file.jobs().has_conversations();
     if (has_jobs && !command.salt.empty())
@@ -293,11 +299,11 @@ void convert(const DatasetCommand& command) {
         convert_jobs(file, format, write);
     else
         convert_requests(command, spec, write);
-    out.close();
+    if (!to_output) out.close();
     if (!out)
         throw RuntimeError(fmt::format(
             "cannot write {}: check that its directory exists, can be written and has space", command.to));
-    print(stderr, "{} rows written to {}\n", rows, command.to);
+    print(stderr, "{} rows written to {}\n", rows, to_output ? "standard output" : command.to);
     // The format that is written has no field for this, and continues with the server's answers by default.
     if (const std::string_view replies = generated ? "" : datasets::usual_replies(spec); !replies.empty())
         print(stderr, "Run them with --replies {}, as {} does: their follow-ups belong to these answers.\n",
@@ -444,7 +450,9 @@ void add_dataset(CLI::App& app) {
         "Write the requests as JSON lines, the format of --dataset custom; of traces of jobs, the lengths "
         "and waits, the format of --dataset turns");
     add_file(*converted, *command);
-    converted->add_option("out", command->to, "File to write")->type_name("OUT.jsonl")->required();
+    converted->add_option("out", command->to, "File to write, or - for standard output")
+        ->type_name("OUT.jsonl")
+        ->required();
     converted->add_option("--salt", command->salt, "Text that makes generated prompts new to a prefix cache");
     converted->callback([command] { convert(*command); });
 }

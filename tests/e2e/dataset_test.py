@@ -56,6 +56,9 @@ class Dataset(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         again = paretoken("dataset", "convert", self.trace(), converted)
         self.assertEqual(again.returncode, 2, "a file that is there is not replaced")
+        piped = self.succeeds(paretoken("dataset", "convert", self.trace(), "-"))
+        self.assertEqual(piped.stdout, converted.read_text())
+        self.assertIn("12 rows written to standard output", piped.stderr)
         rows = [json.loads(line) for line in converted.read_text().splitlines()]
         self.assertEqual([row["input_tokens"] for row in rows], [1200 + i for i in range(12)])
         self.assertEqual([row["at_s"] for row in rows], [0.25 * i for i in range(12)])
