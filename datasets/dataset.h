@@ -1,6 +1,7 @@
 #pragma once
 // The source of requests, as jobs (datasets/job.h). The first request of a job, its opening, is a pure
 // function of (seed, salt, i); follow-ups also depend on the turns that they continue.
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -76,6 +77,9 @@ class Dataset {
 
     /// Returns the hash of the file's content (core/text/content_hash.h); empty if the dataset is not a file.
     virtual std::string content() const { return {}; }
+
+    /// Returns the line of the first prompt of token ids in a file; nothing if there is none.
+    virtual std::optional<std::size_t> line_of_token_ids() const { return std::nullopt; }
 
     /// Returns sentences without a full stop for the user, such as one on rows of a file that were left out.
     virtual std::vector<std::string> notes() const { return {}; }

@@ -27,6 +27,7 @@ struct Seen {
     std::size_t with_input = 0;
     std::size_t with_output = 0;
     bool any_prompt = false;
+    std::optional<std::size_t> line_of_token_ids = {};  ///< of the first prompt that has them
     bool any_shared_block = false;  ///< whether a turn has blocks whose content is the same in every play
     double input_tokens = 0;
     double output_tokens = 0;
@@ -57,6 +58,8 @@ void add(Seen& seen, const Row& row, const RowPlace& place) {
     if (row.is_reply) return;
     ++seen.turns;
     seen.any_prompt |= row.prompt.has_value();
+    if (row.prompt && std::holds_alternative<TokenIds>(*row.prompt) && !seen.line_of_token_ids)
+        seen.line_of_token_ids = place.line;
     seen.any_shared_block |= !row.blocks.empty() && row.scope == 0;
     if (row.input_tokens) {
         ++seen.with_input;
@@ -166,6 +169,8 @@ class FileDataset final : public Dataset {
                            jobs().size());
     }
     std::string content() const override { return file_.content(); }
+
+    std::optional<std::size_t> line_of_token_ids() const override { return seen_.line_of_token_ids; }
 
     std::vector<std::string> notes() const override {
         std::vector<std::string> notes = file_.notes();

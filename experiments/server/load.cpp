@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cards/client_ceiling.h"
@@ -10,6 +11,7 @@
 #include "core/plan/model_mix.h"
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
+#include "core/text/number_text.h"
 #include "experiments/alerting.h"
 #include "experiments/server/resolve.h"
 #include "experiments/server/target.h"
@@ -142,9 +144,35 @@ void refuse_wrong_options(const LoadPlan& asked) {
     (void)protocol_of(asked);
 }
 
+std::string early_end_of(const loadgen::ClassLoad& of) {
+    constexpr double kWell = .9;  // share of the duration
+    const auto rows = of.arrivals.recorded ? of.dataset->size() : std::nullopt;
+    if (!rows || *rows == 0) return {};
+    constexpr std::string_view kRemedy =
+        "nothing follows its last request; --concurrency or --request-rate begin with the first row again";
+    if (of.limits.requests && *of.limits.requests > *rows)
+        return fmt::format("--num-prompts {}: the trace is replayed at its times and has {} {}, and {}",
+                           *of.limits.requests, *rows,
+                           of.dataset->has_jobs()            ? "jobs"
+                           : of.dataset->has_conversations() ? "conversations"
+                                                             : "requests",
+                           kRemedy);
+    const Duration last = *of.dataset->recorded_time(*rows - 1) + of.arrivals.spread;
+    const double lasts_s =
+        seconds(last) * of.arrivals.time_scale - seconds(of.limits.warmup_duration.value_or(Duration{}));
+    if (of.limits.duration && lasts_s < kWell * seconds(*of.limits.duration))
+        return fmt::format("--duration {} s: the trace is replayed at its times and lasts {} s, and {}",
+                           number_text(seconds(*of.limits.duration)), number_text(std::max(0.0, lasts_s)),
+                           kRemedy);
+    return {};
+}
+
 void warn_of(const Load& load, const Target& target, Watcher& watcher) {
     for (const auto& dataset : load.datasets)
         for (const std::string& note : dataset->notes()) watcher.warn(note);
+    if (load.options.classes.size() == 1)
+        if (const std::string early = early_end_of(load.options.classes.front()); !early.empty())
+            watcher.warn(early);
     if (!target.in_virtual_time()) warn_of_shortfalls(load, watcher);
 }
 

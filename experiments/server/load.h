@@ -62,7 +62,12 @@ void check_context(const Load& load, const loadgen::EndpointFacts& facts);
 /// Throws UsageError for options that are wrong whatever the target is.
 void refuse_wrong_options(const LoadPlan& asked);
 
-/// Warns of rows of files that are left out and, over sockets, of a load above this host's ceiling.
+/// Returns a sentence without a full stop if a trace that is replayed at its times ends well before a limit
+/// of the load that the user gave; otherwise an empty text.
+std::string early_end_of(const loadgen::ClassLoad& of);
+
+/// Warns of rows of files that are left out, of a trace that ends before the load's limits, and, over
+/// sockets, of a load above this host's ceiling.
 void warn_of(const Load& load, const Target& target, Watcher& watcher);
 
 }  // namespace paretoken::experiments

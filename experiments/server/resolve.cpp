@@ -20,11 +20,13 @@
 #include "core/random.h"
 #include "datasets/begun_inside.h"
 #include "datasets/catalog.h"
+#include "datasets/files/row_file.h"
 #include "datasets/questions.h"
 #include "datasets/recognise.h"
 #include "datasets/synthetic/prose.h"
 #include "loadgen/load_options.h"
 #include "loadgen/probe/endpoint.h"
+#include "loadgen/protocol/protocol.h"
 
 namespace paretoken::experiments {
 namespace {
@@ -63,14 +65,26 @@ void check_generated(Spec& dataset) {
     (void)datasets::make_dataset({.spec = dataset});
 }
 
+void refuse_token_ids(const datasets::Dataset& dataset, const std::string& path,
+                      const std::string& endpoint_type) {
+    const auto line = dataset.line_of_token_ids();
+    const protocol::Protocol* const protocol = protocol::protocol_named(endpoint_type);
+    if (!line || protocol == nullptr || protocol->takes_token_ids) return;
+    datasets::RowPlace{path, *line}.refuse(fmt::format(
+        "the prompt is token ids, which {} requests do not take; give --endpoint-type completions, "
+        "or write texts",
+        endpoint_type));
+}
+
 /// Checks and hashes the file of a dataset. If some of its rows have no number of output tokens, their
 /// answers might never end; osl, which is for these rows, gets its default. Sets the number of rows.
-void read_file(RequestClass& of, std::optional<std::uint64_t>& rows) {
+void read_file(RequestClass& of, const std::string& endpoint_type, std::optional<std::uint64_t>& rows) {
     const bool own_replies = of.replies.empty();
     if (own_replies) of.replies = datasets::usual_replies(of.dataset);
     const bool live = of.replies != "recorded";
     const auto dataset =
         datasets::make_dataset({.spec = of.dataset, .path = of.dataset_path, .live_replies = live});
+    refuse_token_ids(*dataset, datasets::file_of(of.dataset, of.dataset_path), endpoint_type);
     if (own_replies && !dataset->has_conversations()) of.replies.clear();
     if (!of.replies.empty() && !dataset->has_conversations())
         throw UsageError(
@@ -83,13 +97,13 @@ void read_file(RequestClass& of, std::optional<std::uint64_t>& rows) {
 }
 
 /// Returns the number of rows of a file that was read; nothing if there is none, or it was read before.
-std::optional<std::uint64_t> set_dataset(RequestClass& of) {
+std::optional<std::uint64_t> set_dataset(RequestClass& of, const std::string& endpoint_type) {
     std::optional<std::uint64_t> rows;
     name_dataset(of);
     if (datasets::file_of(of.dataset, of.dataset_path).empty())
         check_generated(of.dataset);
     else if (of.dataset_content.empty())
-        read_file(of, rows);
+        read_file(of, endpoint_type, rows);
     return rows;
 }
 
@@ -314,7 +328,7 @@ LoadPlan with_dataset(LoadPlan plan) {
     if (!plan.gpu.empty()) cards::require_known_gpu(plan.gpu, cards::this_host().cpu);
     for (RequestClass& of : plan.classes) {
         try {
-            const auto rows = set_dataset(of);
+            const auto rows = set_dataset(of, plan.endpoint_type);
             if (plan.stop.all_rows && !plan.stop.requests) plan.stop.requests = rows;
         } catch (const UsageError& error) {
             if (of.name.empty()) throw;

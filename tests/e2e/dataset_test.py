@@ -124,6 +124,19 @@ class Dataset(Case):
         self.assertIn("trace", refused.stderr)
 
 
+    def test_what_a_load_cannot_send_is_told_before_it_begins(self):
+        path = self.directory / "rows.jsonl"
+        out = self.directory / "run"
+        path.write_text('{"prompt": "a"}\n{"prompt": [1, 2, 3]}\n')
+        with simulated_server("--profile", "ideal") as address:
+            self.fails_clearly(paretoken("run", address, "--dataset-path", path, "--out", out), 2, "rows.jsonl:2: ", "token ids",
+                               "completions")
+        self.assertFalse(out.exists())
+        ran = self.succeeds(paretoken("run", "sim:ideal", "--virtual", "--dataset-path", self.trace(), "--num-prompts", 15,
+                                      "--out", out))
+        self.assertIn("warning: --num-prompts 15: the trace is replayed at its times and has 12 requests", ran.stderr)
+        self.assertEqual(len(request_lines(out)), 12)
+
     def test_a_table_of_unknown_columns_is_refused_with_columns_that_are_accepted(self):
         path = self.directory / "log.csv"
         path.write_text("time,prompt_tokens,completion_tokens\n2026-11-20T10:00:00Z,500,20\n2026-11-20T10:00:01Z,700,20\n")

@@ -167,6 +167,12 @@ TEST(CustomJsonl, ReadsPromptsConversationsAndTokenIds) {
     EXPECT_EQ(dataset->request(2).wanted_input_tokens, 3);
 }
 
+TEST(CustomJsonl, KnowsTheLineOfTheFirstPromptOfTokenIds) {
+    EXPECT_EQ(dataset_of("{\"prompt\":\"a\"}\n\n{\"prompt\":[5]}\n{\"prompt\":[6]}")->line_of_token_ids(),
+              3U);
+    EXPECT_EQ(dataset_of("{\"prompt\":\"a\"}\n")->line_of_token_ids(), std::nullopt);
+}
+
 TEST(CustomJsonl, ReadsAnArrayOfRowsAsOtherProgramsWriteIt) {
     const auto dataset = dataset_of(
         "[\n  {\n    \"prompt\": \"a\",\n    \"output_tokens\": 5.0\n  },\n"

@@ -10,12 +10,15 @@
 #include "core/error.h"
 #include "core/plan/plan_classes.h"
 #include "core/plan/plan_fields.h"
+#include "experiments/server/load.h"
 #include "loadgen/load_options.h"
 #include "loadgen/probe/endpoint.h"
+#include "tests/support/message_of.h"
 
 namespace paretoken::experiments {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 RequestClass loaded(const LoadPlan& plan) {
@@ -175,6 +178,32 @@ TEST_F(CustomFile, is_the_dataset_when_only_a_path_is_given) {
     EXPECT_EQ(of.dataset.name, "custom");
     EXPECT_EQ(of.dataset.fields.at("osl"), "128") << "answers of lines without a length would never end";
     EXPECT_THROW(with_dataset(plan_of({{"dataset", {"synthetic"}}, {"dataset_path", {"x"}}})), UsageError);
+}
+
+TEST_F(CustomFile, with_prompts_of_token_ids_needs_a_protocol_that_takes_them) {
+    const std::string rows = "{\"prompt\": \"one\"}\n{\"prompt\": [1, 2, 3]}\n";
+    EXPECT_THAT(message_of<UsageError>([&] { of_file("a", rows); }),
+                AllOf(HasSubstr("prompts.jsonl:2: "), HasSubstr("token ids"), HasSubstr("completions")));
+    const std::string path = (directory_ / "a" / "prompts.jsonl").string();
+    EXPECT_NO_THROW(with_dataset(plan_of({{"dataset_path", {path}}, {"endpoint_type", {"completions"}}})));
+}
+
+TEST_F(CustomFile, replayed_at_its_times_is_told_to_end_before_the_limits) {
+    const auto early_end = [&](const PlanTexts& limits) {
+        of_file("a", "{\"prompt\": \"a\", \"at_s\": 0}\n{\"prompt\": \"b\", \"at_s\": 5}\n");
+        PlanTexts texts = limits;
+        texts.emplace("dataset_path", Texts{(directory_ / "a" / "prompts.jsonl").string()});
+        texts.emplace("arrivals", Texts{"trace:scale=2"});
+        return early_end_of(load_of(plan_of(texts), {}, "").options.classes.front());
+    };
+    EXPECT_THAT(early_end({{"num_prompts", {"5"}}}),
+                AllOf(HasSubstr("--num-prompts 5"), HasSubstr("2 requests")));
+    EXPECT_EQ(early_end({{"num_prompts", {"2"}}}), "");
+    EXPECT_EQ(early_end({}), "");
+    EXPECT_THAT(early_end({{"duration", {"20s"}}}),
+                AllOf(HasSubstr("--duration 20 s"), HasSubstr("lasts 10 s")));
+    EXPECT_EQ(early_end({{"duration", {"10s"}}}), "");
+    EXPECT_EQ(early_end({{"arrivals", {"constant:rate=1"}}, {"duration", {"20s"}}}), "");
 }
 
 TEST_F(CustomFile, whose_rows_all_have_lengths_gets_none_by_default_and_refuses_one) {
