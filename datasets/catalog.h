@@ -61,7 +61,7 @@ std::span<const CatalogRow> catalog();
 std::string names_of_file_formats();
 
 /// Makes the dataset that `options.spec` names. Throws UsageError on an unknown name (naming the known ones),
-/// an unknown field, a wrong value, or wrong content of a file; RuntimeError when a file cannot be read.
+/// an unknown field, a wrong value, or wrong content of a file, or one that cannot be read.
 std::unique_ptr<Dataset> make_dataset(const DatasetOptions& options);
 
 /// Returns whether prompts of a wanted length are generated. Throws UsageError on an unknown name.

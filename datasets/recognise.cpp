@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <set>
@@ -284,8 +282,7 @@ std::string beginning_of(const std::string& path) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
     std::string begin(std::size_t{1} << 16, '\0');
     if (file) begin.resize(std::fread(begin.data(), 1, begin.size(), file.get()));
-    if (!file || std::ferror(file.get()))
-        throw RuntimeError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+    if (!file || std::ferror(file.get())) cannot_read(path);
     return begin;
 }
 

@@ -14,10 +14,10 @@ inline constexpr std::string_view kNoAgenticMooncake2 =
     "play), \"conversation\", \"id\", \"after\" and \"delay_s\" for --dataset turns";
 
 /// Returns the dataset whose format the file probably has, from its first 64 KiB; nothing if none. Throws
-/// UsageError with the reason for a known format that is not read, RuntimeError if it cannot be read.
+/// UsageError with the reason for a known format that is not read, and for a file that cannot be.
 std::optional<std::string> recognised_format(const std::string& path);
 
-/// Returns whether a file has lines of values behind a header, and no JSON. Throws RuntimeError.
+/// Returns whether a file has lines of values behind a header, and no JSON. Throws UsageError.
 bool is_table(const std::string& path);
 
 /// Returns recognised_format(). Throws UsageError naming the known formats when there is none.

@@ -66,7 +66,7 @@ struct AuditOptions {
 
 /// Audits a log of JSON lines: a request ("messages" or "prompt", also in "request" or "body"), "usage" (also
 /// below "response"), or both; "class", "endpoint", "path" or "model"; and a time. Throws UsageError naming
-/// the file and line, or that there is no prompt or usage; RuntimeError when the file cannot be read.
+/// the file and line, or that there is no prompt or usage, or that the file cannot be read.
 LogAudit audit_of_log(const std::string& path, const AuditOptions& options = {});
 
 }  // namespace paretoken::datasets

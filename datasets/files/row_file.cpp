@@ -28,10 +28,6 @@ constexpr std::size_t kBlock = std::size_t{1} << 20;
 constexpr std::size_t kLongestRow = std::size_t{16} << 20;      // a prompt of several million tokens
 constexpr std::size_t kLongestObject = std::size_t{512} << 20;  // a job of thousands of turns
 
-[[noreturn]] void cannot_read(const std::string& path) {
-    throw RuntimeError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
-}
-
 bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -217,6 +213,17 @@ void refuse_packed(const std::string& path, std::string_view begin) {
         throw UsageError(fmt::format("'{}' is {}, not a file of text; this makes rows of it: {}", path,
                                      packing.name, fmt::format(fmt::runtime(packing.remedy), path, out)));
     }
+}
+
+void cannot_read(const std::string& path) {
+    const std::string why = std::strerror(errno);
+    const std::size_t colon = path.find(':');
+    const bool is_spec = colon != std::string::npos && path.find("path=") != std::string::npos;
+    throw UsageError(fmt::format("cannot read '{}': {}; {}", path, why,
+                                 is_spec ? fmt::format("give the file alone, and the other fields by "
+                                                       "--dataset {}:…",
+                                                       path.substr(0, colon))
+                                         : "check the path"));
 }
 
 void require_regular(const std::string& path) {

@@ -29,9 +29,11 @@ enum class RowLayout : std::uint8_t {
 /// no UTF-8 (Parquet, Arrow, UTF-16), or came in place of the data (Git LFS, a web page).
 void refuse_packed(const std::string& path, std::string_view begin);
 
-/// Throws UsageError unless the file is regular, because opening a pipe waits for its writer; RuntimeError
-/// when it cannot be found, or is a directory.
+/// Throws UsageError unless the file is regular, because opening a pipe waits for its writer.
 void require_regular(const std::string& path);
+
+/// Throws UsageError with the reason that errno has.
+[[noreturn]] void cannot_read(const std::string& path);
 
 /// What may stand between the fields of a table.
 inline constexpr std::string_view kCsvSeparators = ",;\t";
@@ -48,8 +50,8 @@ class RowFile {
     using Visit = std::function<void(std::string_view row, const RowPlace& place)>;
 
     /// Calls `visit` for every row, the header of a csv first, without white space around it. Throws
-    /// RuntimeError when the file cannot be read; UsageError when it is not regular, packed, has no rows, one
-    /// of more than 16 MiB (an object: 512 MiB), or a broken JSON array; and the errors of `visit`.
+    /// UsageError when the file cannot be read, is not regular, packed, has no rows, one of more than 16 MiB
+    /// (an object: 512 MiB), or a broken JSON array; and the errors of `visit`.
     RowFile(std::string path, RowLayout layout, const Visit& visit);
     ~RowFile();
     RowFile(const RowFile&) = delete;

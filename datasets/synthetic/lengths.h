@@ -40,7 +40,7 @@ struct EmpiricalLengths {
 /// 1 or its name). Inside another spec, ';' stands for ','.
 class Lengths {
   public:
-    /// Throws UsageError naming the text and what was expected; RuntimeError when a file cannot be read.
+    /// Throws UsageError naming the text and what was expected, or the file that cannot be read.
     explicit Lengths(std::string_view text);
 
     std::int64_t draw(Random& random) const;

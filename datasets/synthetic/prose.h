@@ -13,8 +13,8 @@ class Prose {
     /// The least number of words. Prompts from a shorter text would be too much alike.
     static constexpr std::size_t kFewestWords = 1000;
 
-    /// Reads a UTF-8 text. Throws RuntimeError when the file cannot be read, and UsageError when it is not
-    /// UTF-8, is larger than 1 GiB or has fewer than kFewestWords words.
+    /// Reads a UTF-8 text. Throws UsageError when the file cannot be read, is not UTF-8, is larger than 1 GiB
+    /// or has fewer than kFewestWords words.
     explicit Prose(const std::string& path);
 
     const std::string& path() const { return path_; }

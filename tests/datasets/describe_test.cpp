@@ -180,7 +180,14 @@ TEST(Description, CountsRowsThatHoldNoRequest) {
 TEST(Description, AFileOfNoKnownFormatIsRefusedByName) {
     const TemporaryFile file("hello\n");
     EXPECT_THROW(guessed_format(file.path()), UsageError);
-    EXPECT_THROW(guessed_format("/nowhere"), RuntimeError);
+    EXPECT_THROW(guessed_format("/nowhere"), UsageError);
+    try {
+        guessed_format("columns:path=t.csv,prompt=question");
+        FAIL();
+    } catch (const UsageError& error) {
+        EXPECT_THAT(error.what(),
+                    ::testing::HasSubstr("give the file alone, and the other fields by --dataset columns:…"));
+    }
 }
 
 TEST(SeenBlocks, AreThoseThatWereInserted) {

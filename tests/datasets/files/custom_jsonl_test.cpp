@@ -455,10 +455,10 @@ TEST(CustomJsonl, AFileThatCannotBeReadIsNamed) {
     try {
         make_dataset({.spec = parse_spec("custom:path=/nowhere/at/all.jsonl")});
         FAIL();
-    } catch (const RuntimeError& error) {
+    } catch (const UsageError& error) {
         EXPECT_THAT(error.what(), HasSubstr("/nowhere/at/all.jsonl"));
     }
-    EXPECT_THROW(make_dataset({.spec = parse_spec("custom:path=/tmp")}), RuntimeError);
+    EXPECT_THROW(make_dataset({.spec = parse_spec("custom:path=/tmp")}), UsageError);
     EXPECT_THROW(make_dataset({.spec = parse_spec("custom")}), UsageError);
 }
 

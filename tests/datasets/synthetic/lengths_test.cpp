@@ -99,7 +99,7 @@ TEST(Lengths, EmpiricalOnesAreThoseOfAColumn) {
     EXPECT_THROW(Lengths("empirical:path=" + named.path() + ",column=words"), UsageError);
     EXPECT_THROW(Lengths("empirical:path=" + named.path() + ",column=1"), UsageError);
     EXPECT_THROW(Lengths("empirical:column=1"), UsageError);
-    EXPECT_THROW(Lengths("empirical:path=/nowhere,column=1"), RuntimeError);
+    EXPECT_THROW(Lengths("empirical:path=/nowhere,column=1"), UsageError);
 }
 
 TEST(LengthPairs, ComeTogetherInTheirShares) {
