@@ -418,6 +418,74 @@ CacheVerdict verdict_by_counters(const CacheLevel& level, const std::string& eng
     return {"partly", "Only some requests find their prefix.", evidence};
 }
 
+/// The prompts between which a server begins to use its cache.
+struct LeastLength {
+    std::int64_t unused_prefix = 0;  ///< longest prefix of which nothing was found
+    double unused_tokens = 0;        ///< mean length of its prompts
+    double used_tokens = 0;          ///< mean length of the shortest prompts that were found
+    double used_share = 0;           ///< lowest share of the possible hits that these or longer prompts made
+};
+
+/// The hits of the warm and the primed prompts with one prefix length.
+struct PrefixHits {
+    Tokens warm = {};
+    Tokens primed = {};
+    double prompts = 0;
+
+    bool lie_within(double least, double most) const {
+        const auto lies = [&](const std::optional<double>& share) {
+            return share && *share >= least && *share <= most;
+        };
+        return lies(warm.share()) && lies(primed.share());
+    }
+    double mean_length() const { return (warm.prompt + primed.prompt) / prompts; }
+};
+
+std::map<std::int64_t, PrefixHits> hits_by_prefix(std::span<const CacheSample> samples) {
+    std::map<std::int64_t, PrefixHits> hits;
+    for (const CacheSample& sample : samples) {
+        if (!counts(sample) || (sample.arm != "warm" && sample.arm != "primed")) continue;
+        PrefixHits& own = hits[sample.prefix];
+        (sample.arm == "warm" ? own.warm : own.primed).add(sample, 1);
+        ++own.prompts;
+    }
+    return hits;
+}
+
+/// Returns where hits begin if nothing of shorter prefixes was found and nearly all of longer ones, at once
+/// and a round later. Neither several replicas nor a full cache does that.
+std::optional<LeastLength> least_length_of(std::span<const CacheSample> samples) {
+    LeastLength least;
+    std::optional<double> lowest_share;
+    for (const auto& [prefix, hits] : hits_by_prefix(samples)) {
+        if (!lowest_share && hits.lie_within(-kInfinity, kNearlyNone)) {
+            least.unused_prefix = prefix;
+            least.unused_tokens = hits.mean_length();
+            continue;
+        }
+        if (least.unused_prefix == 0 || !hits.lie_within(kNearlyAll, kInfinity)) return std::nullopt;
+        if (!lowest_share) least.used_tokens = hits.mean_length();
+        const double share = std::min(*hits.warm.share(), *hits.primed.share());
+        lowest_share = std::min(lowest_share.value_or(share), share);
+    }
+    if (!lowest_share) return std::nullopt;
+    least.used_share = *lowest_share;
+    return least;
+}
+
+void add_least_length(const LeastLength& least, std::vector<CacheVerdict>& verdicts) {
+    verdicts.push_back(
+        {"minimum_length",
+         fmt::format("Prompts of {:.0f} tokens or less find nothing in the cache, and prompts of {:.0f} "
+                     "tokens or more do: the server uses its cache from a length in between, or in blocks "
+                     "that are longer than the short prompts. Prompts below that length are computed whole.",
+                     least.unused_tokens, least.used_tokens),
+         fmt::format("of the tokens that repeat, less than {} came from the cache in prompts of up to {:.0f} "
+                     "tokens, and at least {} from {:.0f} tokens on",
+                     percent(kNearlyNone), least.unused_tokens, percent(least.used_share),
+                     least.used_tokens)});
+}
+
 void add_contamination(std::span<const CacheSample> samples, std::vector<CacheVerdict>& verdicts) {
     const Tokens cold = tokens_of_arm(samples, "cold");
     if (!cold.told || cold.cached_behind_head() <= kNearlyNone) return;
@@ -606,12 +674,17 @@ void add_prices(CacheReport& report, double usd_per_h) {
 std::vector<CacheVerdict> verdicts_of(const CacheLevel& level, std::span<const CacheSample> samples,
                                       const std::string& engine) {
     std::vector<CacheVerdict> verdicts;
+    const auto least = least_length_of(samples);
+    std::vector<CacheSample> used(samples.begin(), samples.end());
+    if (least)
+        std::erase_if(used, [&](const CacheSample& sample) { return sample.prefix <= least->unused_prefix; });
     if (tokens_of_arm(samples, "warm").told)
-        verdicts.push_back(verdict_by_tokens(level, samples, engine));
+        verdicts.push_back(verdict_by_tokens(level, used, engine));
     else if (level.hits.server)
         verdicts.push_back(verdict_by_counters(level, engine));
     else
         verdicts.push_back(verdict_by_times(level, engine));
+    if (least) add_least_length(*least, verdicts);
     add_dynamic_head(level, samples, verdicts);
     add_contamination(samples, verdicts);
     add_response_cache(samples, verdicts);

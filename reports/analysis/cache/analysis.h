@@ -120,11 +120,11 @@ struct CacheBurst {
 };
 
 struct CacheVerdict {
-    /// Code of the effect: "works"; "no_effect": cached tokens save no time; "off": nothing is reused;
-    /// "thrashing": a prefix is found at once but not a round later; "partly": only some requests find it;
-    /// "per_slot": the same on llama.cpp; "unknown". Of problems: "dynamic_head", "contaminated": new prompts
-    /// were in the cache; "response_cache": a proxy answers equal prompts; "disagree": `usage` and the
-    /// server's counters differ.
+    /// Code of the effect: "works"; "no_effect": no time is saved; "off": nothing is reused; "thrashing": a
+    /// prefix is found at once but not a round later; "partly": only some requests find it; "per_slot": the
+    /// same on llama.cpp; "unknown". Of problems: "minimum_length": short prompts find nothing;
+    /// "dynamic_head"; "contaminated": new prompts were in the cache; "response_cache": a proxy answers equal
+    /// prompts; "disagree": `usage` and the server's counters differ.
     std::string code = {};
     std::string text = {};  ///< meaning of the verdict, and what to do
     std::string evidence = {};

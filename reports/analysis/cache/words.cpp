@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/text/number_text.h"
@@ -123,15 +124,27 @@ std::string rate_sentence(const CacheLevel& level) {
         number_text(*warm->output_tokens_per_s), dollars_of(*warm));
 }
 
+/// The mean length of the longest prompts, with which the shortest reused beginning was searched; nothing if
+/// it is not known.
+std::optional<double> longest_prompt(const CacheReport& report) {
+    std::optional<double> longest;
+    for (const CacheLevel& level : report.levels)
+        for (const CacheArm& arm : level.arms)
+            if (arm.prompt_tokens) longest = std::max(longest.value_or(0), *arm.prompt_tokens);
+    return longest;
+}
+
 std::string blocks_sentence(const CacheReport& report) {
     std::string text;
+    const auto longest = longest_prompt(report);
     if (report.granularity_tokens)
         text += fmt::format("The cache works in blocks of {} token{}.", *report.granularity_tokens,
                             *report.granularity_tokens == 1 ? "" : "s");
     if (report.least_cached_prefix)
-        text += fmt::format("{}The shortest beginning with reused tokens has {} token{}.",
-                            text.empty() ? "" : " ", *report.least_cached_prefix,
-                            *report.least_cached_prefix == 1 ? "" : "s");
+        text += fmt::format("{}The shortest beginning with reused tokens{} has {} token{}.",
+                            text.empty() ? "" : " ",
+                            longest ? fmt::format(", in prompts of {:.0f} tokens,", *longest) : "",
+                            *report.least_cached_prefix, *report.least_cached_prefix == 1 ? "" : "s");
     return text;
 }
 

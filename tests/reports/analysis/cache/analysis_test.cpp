@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "core/random.h"
@@ -296,6 +297,27 @@ TEST(CacheVerdicts, tell_thrashing_from_replicas) {
     EXPECT_EQ(codes_of(experiment(in_turns)).front(), "partly");
 }
 
+TEST(CacheVerdicts, tell_a_minimum_length_of_prompts_from_replicas_and_evictions) {
+    for (const auto& [least, below, from] :
+         {std::tuple{1024, "of 320 tokens or less", "prompts of 1088 tokens or more"},
+          std::tuple{3000, "of 1088 tokens or less", "prompts of 4160 tokens or more"}}) {
+        const auto samples = experiment([least = least](const CacheSample& sample, std::size_t index) {
+            return sample.wanted_tokens < least ? 0 : whole_blocks(sample, index);
+        });
+        EXPECT_THAT(codes_of(samples), ::testing::ElementsAre("works", "minimum_length", "dynamic_head"));
+        const CacheLevel level = level_of(samples, 1, kBlock, std::nullopt);
+        const auto verdicts = verdicts_of(level, samples, "vllm");
+        EXPECT_THAT(verdicts[0].evidence, HasSubstr("100 % (warm)"));
+        EXPECT_THAT(verdicts[1].text, ::testing::AllOf(HasSubstr(below), HasSubstr(from)));
+        EXPECT_THAT(verdicts[1].evidence, HasSubstr("and at least 100 % from"));
+    }
+    const auto only_long_ones_later = [](const CacheSample& sample, std::size_t) {
+        return sample.arm == "primed" || sample.prefix < 4096 ? sample.repeated : std::int64_t{0};
+    };
+    EXPECT_THAT(codes_of(experiment(only_long_ones_later)),
+                ::testing::Not(::testing::Contains("minimum_length")));
+}
+
 TEST(CacheVerdicts, find_a_cold_arm_that_is_not_cold) {
     const auto used_before = [](const auto& sample, auto) { return sample.wanted_tokens / 16 * 16 - 16; };
     EXPECT_THAT(codes_of(experiment(used_before)), ::testing::Contains("contaminated"));
@@ -367,6 +389,7 @@ TEST(CachePages, tell_verdicts_levels_and_blocks) {
     EXPECT_THAT(console, HasSubstr("works: Prefix caching works"));
     EXPECT_THAT(console, HasSubstr("1 request in flight."));
     EXPECT_THAT(console, HasSubstr("blocks of 16 tokens"));
+    EXPECT_THAT(console, HasSubstr("in prompts of 4160"));
     EXPECT_THAT(console, HasSubstr("has 118 tokens"));
     const std::string markdown = markdown_of(cache_section(picture_of({{}, report}), "cache"), 1);
     EXPECT_THAT(markdown, HasSubstr("- **works**:"));
