@@ -51,6 +51,22 @@ std::vector<GateRun> valid_runs(const std::vector<fs::path>& directories) {
     return runs;
 }
 
+/// Returns how the work of a run differs from that of the runs of a baseline, as difference_of_work() does
+/// but without the option that would allow it, which only a gate has. Runs may be of several hosts.
+std::optional<std::string> other_work(const GateRun& first, const GateRun& run) {
+    auto found = difference_of_work(first.result, run.result, {Across::host});
+    if (found) found->erase(std::min(found->rfind(" (--across "), found->size()));
+    return found;
+}
+
+void require_same_work(const std::vector<GateRun>& runs) {
+    for (const GateRun& run : runs)
+        if (const auto found = other_work(runs.front(), run))
+            throw UsageError(
+                fmt::format("{} and {} did not do the same work: {}; a baseline has runs of one load",
+                            runs.front().directory, run.directory, *found));
+}
+
 void require_distinct(const std::vector<GateRun>& runs) {
     DistinctRuns distinct;
     for (const GateRun& run : runs) distinct.add(run.result, run.directory);
@@ -99,6 +115,7 @@ void BaselineStore::save(const std::string& name, const std::vector<fs::path>& r
     require_name(name);
     const std::vector<GateRun> valid = valid_runs(runs);
     require_distinct(valid);
+    require_same_work(valid);
     const StoreLock lock(root_);
     if (holds(name) && !replace)
         throw UsageError(fmt::format(
@@ -115,9 +132,7 @@ void BaselineStore::update(const std::string& name, const std::vector<fs::path>&
     std::vector<GateRun> all;
     for (const fs::path& run : stored.runs) all.push_back(read_gate_run(run));
     for (GateRun& run : valid_runs(runs)) {
-        if (const auto found = all.empty()
-                                   ? std::nullopt
-                                   : difference_of_work(all.front().result, run.result, {Across::host}))
+        if (const auto found = all.empty() ? std::nullopt : other_work(all.front(), run))
             throw UsageError(
                 fmt::format("{} did other work than the baseline '{}': {}", run.directory, name, *found));
         all.push_back(std::move(run));
@@ -138,7 +153,8 @@ std::vector<StoredBaseline> BaselineStore::list() const {
         if (!entry.is_directory() || name.starts_with('.')) continue;
         found.push_back({name, entry.path(), {}});
         for (const auto& run : fs::directory_iterator(entry.path(), error))
-            if (has_result(run.path())) found.back().runs.push_back(run.path());
+            if (run.is_directory() && !run.path().filename().string().starts_with('.'))
+                found.back().runs.push_back(run.path());
         std::ranges::sort(found.back().runs);
         if (found.back().runs.empty()) found.pop_back();
     }

@@ -13,7 +13,8 @@ inline constexpr const char* kDefaultStore = ".paretoken/baselines";
 struct StoredBaseline {
     std::string name;
     std::filesystem::path directory;
-    std::vector<std::filesystem::path> runs;  ///< directories of its runs, in order
+    /// The directories of its runs, in order, also of those whose files are damaged or missing.
+    std::vector<std::filesystem::path> runs;
 };
 
 /// Several processes may change a store: each waits until the others have ended.
@@ -22,7 +23,8 @@ class BaselineStore {
     explicit BaselineStore(std::filesystem::path root) : root_(std::move(root)) {}
 
     /// Copies the runs, at least one, into a new baseline, or with `replace` in place of one. Throws
-    /// UsageError when the name is not allowed or a directory holds no finished, valid run; RuntimeError.
+    /// UsageError when the name is not allowed, a directory holds no finished, valid run, or two runs did
+    /// different work; RuntimeError.
     void save(const std::string& name, const std::vector<std::filesystem::path>& runs, bool replace) const;
 
     /// Adds the runs, at least one, to a baseline that exists and keeps the latest `keep` of all its runs.

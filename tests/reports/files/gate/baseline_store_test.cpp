@@ -14,12 +14,15 @@
 #include "reports/files/run_directory.h"
 #include "tests/reports/analysis/gate/gate_runs.h"
 #include "tests/reports/temporary_directory.h"
+#include "tests/support/message_of.h"
 
 namespace paretoken::reports {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Store : public ::testing::Test {
   protected:
@@ -111,8 +114,23 @@ TEST_F(Store, is_updated_with_new_runs_and_keeps_the_latest) {
     EXPECT_EQ(read_run_directory(kept.runs.front()).provenance.run_id, "b");
     EXPECT_EQ(read_run_directory(kept.runs.back()).provenance.run_id, "d");
     EXPECT_THROW(store().update("main", {at("d", "04")}, 3), UsageError) << "it is stored already";
-    EXPECT_THROW(store().update("main", {at("e", "05", "16")}, 3), UsageError) << "it is of another load";
+    const auto refusal = message_of<UsageError>([&] { store().update("main", {at("e", "05", "16")}, 3); });
+    EXPECT_THAT(refusal, AllOf(HasSubstr("--concurrency: 8 and 16"), Not(HasSubstr("--across"))));
     EXPECT_EQ(store().find("main").runs.size(), 3U);
+    EXPECT_THAT(message_of<UsageError>([&] {
+                    store().save("mixed", {at("a", "01"), at("b", "02"), at("e", "05", "16")}, false);
+                }),
+                AllOf(HasSubstr("/a and "), HasSubstr("/e did not do the same work: --concurrency: 8 and 16"),
+                      Not(HasSubstr("--across"))));
+    EXPECT_FALSE(store().holds("mixed"));
+}
+
+TEST_F(Store, keeps_a_run_whose_file_is_gone_in_the_list) {
+    store().save("main", {run("a"), run("b"), run("c")}, false);
+    fs::remove(store().find("main").runs.at(1) / kRunFileName);
+    const StoredBaseline kept = store().find("main");
+    ASSERT_EQ(kept.runs.size(), 3U);
+    EXPECT_THROW((void)read_gate_run(kept.runs[1]), UsageError);
 }
 
 TEST_F(Store, keeps_the_runs_of_all_who_change_it_at_once) {
