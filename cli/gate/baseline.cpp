@@ -51,10 +51,28 @@ void save(const BaselineCommand& command) {
               command.name);
 }
 
+/// Returns the runs of a candidate that was measured before its gate, which names their directories. Throws
+/// UsageError if one of them is not there, or if another run is in its place.
+std::vector<fs::path> earlier_runs(const reports::GateReport& report, const fs::path& file) {
+    std::vector<fs::path> runs;
+    for (const reports::GateRunNote& note : report.runs) {
+        if (!note.of_candidate) continue;
+        if (!reports::has_result(note.directory) ||
+            reports::read_run_directory(note.directory).provenance.started_at != note.started_at)
+            throw UsageError(fmt::format(
+                "{}: the candidate's run {} is not there any more, seen from this directory; give "
+                "the directories of the runs",
+                file.string(), note.directory));
+        runs.emplace_back(note.directory);
+    }
+    return runs;
+}
+
 /// Returns the runs of the candidate of a gate. Throws UsageError if the candidate did not pass.
 std::vector<fs::path> passed_runs(const BaselineCommand& command, const fs::path& gate) {
     const fs::path file = gate / reports::kGateFileName;
-    const auto verdict = reports::parse_gate_json(reports::read_file(file), file.string()).verdict;
+    const reports::GateReport report = reports::parse_gate_json(reports::read_file(file), file.string());
+    const auto verdict = report.verdict;
     const bool open = verdict == reports::GateVerdict::inconclusive;
     if (verdict != reports::GateVerdict::pass && !(open && command.accept_inconclusive))
         throw UsageError(fmt::format("{}: the verdict is {}, and a baseline takes candidates that passed{}",
@@ -62,12 +80,13 @@ std::vector<fs::path> passed_runs(const BaselineCommand& command, const fs::path
                                      open ? "; --accept-inconclusive takes this one too" : ""));
     std::vector<fs::path> runs;
     if (fs::is_directory(gate / "candidate")) add_runs(gate / "candidate", runs);
-    if (!fs::is_directory(gate / "pairs")) return runs;
-    std::vector<fs::path> all;
-    add_runs(gate / "pairs", all);
-    for (fs::path& run : all)
-        if (run.filename() == "candidate") runs.push_back(std::move(run));
-    return runs;
+    if (fs::is_directory(gate / "pairs")) {
+        std::vector<fs::path> all;
+        add_runs(gate / "pairs", all);
+        for (fs::path& run : all)
+            if (run.filename() == "candidate") runs.push_back(std::move(run));
+    }
+    return runs.empty() ? earlier_runs(report, file) : runs;
 }
 
 void update(const BaselineCommand& command) {
@@ -85,7 +104,19 @@ void update(const BaselineCommand& command) {
           std::min(runs.size(), command.keep));
 }
 
-/// Throws UsageError when a run of the baseline cannot be read.
+/// Returns the result of a stored run. If it cannot be read, says so on standard error and returns nothing.
+std::optional<RunResult> readable(const fs::path& run) {
+    try {
+        return reports::read_run_directory(run);
+    } catch (const UsageError& error) {
+        print(stderr,
+              "paretoken: note: {} is damaged: {}. `paretoken baseline save NAME RUN… --overwrite` replaces "
+              "the baseline\n",
+              run.string(), error.what());
+        return std::nullopt;
+    }
+}
+
 void list(const BaselineCommand& command) {
     reports::Table table{{{"name", reports::Align::left},
                           {"runs"},
@@ -95,9 +126,19 @@ void list(const BaselineCommand& command) {
                           {"workload", reports::Align::left}},
                          {}};
     for (const auto& baseline : reports::BaselineStore(command.store).list()) {
-        std::vector<std::string> row{baseline.name, fmt::format("{}", baseline.runs.size()), "", "", "", ""};
-        if (!baseline.runs.empty()) {
-            const RunResult run = reports::read_run_directory(baseline.runs.front());
+        std::vector<RunResult> runs;
+        for (const fs::path& path : baseline.runs)
+            if (auto run = readable(path)) runs.push_back(std::move(*run));
+        const std::size_t damaged = baseline.runs.size() - runs.size();
+        std::vector<std::string> row{baseline.name,
+                                     damaged == 0 ? fmt::format("{}", runs.size())
+                                                  : fmt::format("{}, {} damaged", runs.size(), damaged),
+                                     "",
+                                     "",
+                                     "",
+                                     ""};
+        if (!runs.empty()) {
+            const RunResult& run = runs.front();
             row[2] = run.provenance.started_at.substr(0, 10);
             row[3] = reports::printable(run.provenance.model, 30);
             row[4] = reports::printable(run.provenance.hardware, 30);
@@ -110,7 +151,9 @@ void list(const BaselineCommand& command) {
 
 void show(const BaselineCommand& command) {
     for (const fs::path& path : reports::BaselineStore(command.store).find(command.name).runs) {
-        const RunResult run = reports::read_run_directory(path);
+        const auto stored = readable(path);
+        if (!stored) continue;
+        const RunResult& run = *stored;
         const auto milliseconds = [&run](std::string_view tag, double p) {
             return reports::significant(run.percentile(headline_key(tag, run.open_loop()), p), 1e3);
         };
