@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/result/figures.h"
@@ -126,7 +128,7 @@ std::optional<Reason> missing_end_of(const RunResult& run, const ValidityOptions
     if (options.ended) return std::nullopt;
     return Reason{Verdict::invalid, "interrupted",
                   fmt::format("The run has not written its result: it was killed, or is still running. "
-                              "These figures are of the {} requests that had reached the disk.",
+                              "These figures are of the {} requests that had reached the disk",
                               run.counts.requests + run.counts.warmup + run.counts.cancelled)};
 }
 
@@ -153,9 +155,23 @@ std::optional<Reason> part_of(const RunResult& run, const ValidityOptions& optio
                               options.part)};
 }
 
-/// Returns a reason if the client or the host of one of several processes was the bottleneck.
+/// Returns the first percentage in a text, as a number; 0 if it has none.
+double percentage_in(std::string_view text) {
+    const std::size_t end = text.find(" %");
+    if (end == std::string_view::npos || end == 0) return 0;
+    const std::size_t before = text.find_last_not_of("0123456789.", end - 1);
+    const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    double value = 0;
+    std::from_chars(text.data() + begin, text.data() + end, value);
+    return value;
+}
+
+/// Returns a reason if the client or the host of one of several processes was the bottleneck. Of several
+/// shards with one verdict, it names the one with the largest percentage in its reason.
 std::optional<Reason> shards_of(const RunResult& run, const ValidityOptions& options) {
-    const auto worst = std::ranges::max_element(run.shards, {}, &ShardResult::verdict);
+    const auto worst = std::ranges::max_element(run.shards, {}, [](const ShardResult& shard) {
+        return std::pair(shard.verdict, percentage_in(shard.reason));
+    });
     if (worst == run.shards.end() || worst->verdict == Verdict::valid) return std::nullopt;
     const auto also = std::ranges::count(run.shards, worst->verdict, &ShardResult::verdict);
     return Reason{
@@ -293,7 +309,7 @@ std::optional<Reason> missing_events_of(const RunResult& run, const ValidityOpti
 
 std::optional<Reason> losses_of(const RunResult&, const ValidityOptions& options) {
     if (options.lost.empty()) return std::nullopt;
-    return Reason{Verdict::invalid, "records_lost", options.lost + "."};
+    return Reason{Verdict::invalid, "records_lost", options.lost};
 }
 
 /// Returns what is absent besides metrics and figures if a fact is unknown; empty if nothing is.

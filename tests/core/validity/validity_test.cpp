@@ -294,7 +294,7 @@ TEST(Validity, follows_the_largest_share_of_failures_and_names_what_the_result_d
     const auto lost = validity_of(run, {.max_failed = 0.5, .lost = "the disk was full"});
     EXPECT_EQ(lost.verdict, Verdict::invalid);
     EXPECT_EQ(checks_of(lost), (std::vector<std::string>{"errors", "records_lost"}));
-    EXPECT_EQ(lost.reasons.back().text, "the disk was full.");
+    EXPECT_EQ(lost.reasons.back().text, "the disk was full");
     run.partial = true;
     EXPECT_EQ(checks_of(validity_of(run)), (std::vector<std::string>{"partial", "errors"}));
     EXPECT_EQ(checks_of(validity_of(run, {.ended = false})),
@@ -556,6 +556,11 @@ TEST(Validity, the_worst_of_several_clients_decides) {
     EXPECT_EQ(validity.verdict, Verdict::invalid);
     EXPECT_EQ(gravest_reason(validity), "shard 0 on a: its core was full; 1 more shard is like it");
     EXPECT_EQ(validity_of(run, {.accept_host_noise = true}).verdict, Verdict::warn);
+    run.shards[0].reason = "median of ttft_s could truly be 13 % lower (limit 10 %)";
+    run.shards[2].reason = "median of ttft_s could truly be 97.5 % lower (limit 10 %)";
+    EXPECT_THAT(gravest_reason(validity_of(run)), HasSubstr("shard 2 on c: median of ttft_s"));
+    std::swap(run.shards[0].reason, run.shards[2].reason);
+    EXPECT_THAT(gravest_reason(validity_of(run)), HasSubstr("shard 0 on a: median of ttft_s"));
 }
 
 TEST(GravestReason, IsTheFirstOfTheSeverityOfTheVerdict) {
