@@ -343,6 +343,9 @@ Arrivals with_recorded_times(Arrivals arrivals, const datasets::Dataset& dataset
     const double span = seconds(*dataset.recorded_time(rows - 1)) * arrivals.time_scale;
     const auto intervals = static_cast<double>(std::max<std::uint64_t>(1, rows - 1));
     arrivals.rate = span > 0 ? intervals / span : static_cast<double>(rows);
+    // The number of rows stands for times that are all the same, so that no other trace has this rate.
+    if (span > 0 && arrivals.rate == static_cast<double>(rows))
+        arrivals.rate = std::nextafter(arrivals.rate, kInfinity);
     arrivals.times = [&dataset, scale = arrivals.time_scale, spread = arrivals.spread](std::uint64_t) {
         return ArrivalTimes(RecordedArrivals(dataset, scale, spread));
     };

@@ -230,6 +230,10 @@ TEST(Arrivals, ATraceHasTheTimesOfItsRowsAndEndsWithThem) {
     EXPECT_THAT(times("trace:scale=2,spread=3s"), ElementsAre(0, 2, 4, 6, 9, 18));
     EXPECT_NEAR(with_recorded_times(parse_arrivals("trace:scale=2"), rows).rate, 5.0 / 18, 1e-9)
         << "5 intervals";
+    EXPECT_EQ(with_recorded_times(parse_arrivals("trace"), Recorded({0, 0})).rate, 2) << "all at once";
+    const double rate = with_recorded_times(parse_arrivals("trace"), Recorded({0, 500})).rate;
+    EXPECT_NE(rate, 2) << "they are not all at once";
+    EXPECT_NEAR(rate, 2, 1e-9);
 }
 
 TEST(Arrivals, ATraceOfADatasetWithoutTimesIsRefusedByName) {
