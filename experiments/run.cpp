@@ -13,6 +13,7 @@
 #include "core/plan/shard.h"
 #include "core/result/slo.h"
 #include "core/run/result_of.h"
+#include "core/validity/validity.h"
 #include "experiments/quality.h"
 #include "experiments/run/begun.h"
 #include "experiments/run/recording.h"
@@ -199,11 +200,9 @@ void require_valid(const Measured& measured) {
     if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
     const RunResult& result = measured.result;
     if (result.partial) {
-        const auto& reasons = result.validity.reasons;
-        const auto lost = std::ranges::find(reasons, "records_lost", &Reason::check);
-        std::string why = lost == reasons.end() ? "interrupted" : lost->text;
-        if (why.ends_with('.')) why.pop_back();
-        throw RuntimeError(fmt::format("{}; the partial result is in {}", why, measured.directory.string()));
+        const std::string lost = lost_records(result);
+        throw RuntimeError(fmt::format("{}; the partial result is in {}", lost.empty() ? "interrupted" : lost,
+                                       measured.directory.string()));
     }
     if (result.validity.verdict != Verdict::invalid) return;
     std::string reasons;

@@ -46,9 +46,14 @@ std::string gravest_reason(const Validity& validity) {
     return {};
 }
 
+std::string lost_records(const RunResult& result) {
+    const auto& reasons = result.validity.reasons;
+    const auto lost = std::ranges::find(reasons, "records_lost", &Reason::check);
+    return lost == reasons.end() ? "" : lost->text;
+}
+
 bool has_lost_records(const RunResult& result) {
-    return std::ranges::find(result.validity.reasons, "records_lost", &Reason::check) !=
-           result.validity.reasons.end();
+    return !lost_records(result).empty();
 }
 
 bool lacks_requests(const RunResult& result) {

@@ -23,7 +23,9 @@ bool spoiled_by_instrument(const RunResult& run);
 /// Returns the text of the first reason whose severity is the verdict; empty if there is none.
 std::string gravest_reason(const Validity& validity);
 
-/// Returns whether records are missing, such as those of a shard, although nothing was interrupted.
+/// Returns which records are missing, such as those of a shard, although nothing was interrupted, and why.
+/// Empty if none are.
+std::string lost_records(const RunResult& result);
 bool has_lost_records(const RunResult& result);
 
 /// Returns whether the server answered requests that the result lacks, so that a cost would be too high.

@@ -23,6 +23,7 @@
 #include "core/stable_sort.h"
 #include "core/text/content_hash.h"
 #include "core/text/secrets.h"
+#include "core/validity/validity.h"
 #include "experiments/run/begun.h"
 #include "experiments/server/launch.h"
 #include "experiments/server/redaction.h"
@@ -258,6 +259,11 @@ struct Outcome {
     std::exception_ptr failure = {};
 };
 
+/// Returns a text up to its first semicolon: without what to do about one run.
+std::string first_clause(const std::string& text) {
+    return text.substr(0, text.find(';'));
+}
+
 /// Measures a point and returns its outcome. Needs no mutex, because nobody writes to what it reads.
 Outcome outcome_of(const Sweeping& sweeping, SweepPoint point) {
     const Target& target = *sweeping.targets.at(reports::server_of(point));
@@ -267,6 +273,7 @@ Outcome outcome_of(const Sweeping& sweeping, SweepPoint point) {
         if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
         if (measured.result.partial) {
             point.state = PointState::pending;
+            point.error = first_clause(lost_records(measured.result));
             return {point};
         }
         point = reports::sweep_point_of(measured.result, point);
@@ -691,7 +698,10 @@ RunResult measure_point(const Target& target, const LoadPlan& asked, SweepFile& 
     SweepPoint& point = place_for(file, planned);
     point = reports::sweep_point_of(measured.result, planned);
     point.load_label = planned.load_label;
-    if (measured.result.partial) point.state = PointState::pending;
+    if (measured.result.partial) {
+        point.state = PointState::pending;
+        point.error = first_clause(lost_records(measured.result));
+    }
     reports::write_sweep(directory, file);
     if (!measured.not_written.empty()) throw RuntimeError(measured.not_written);
     if (!measured.result.partial) session.watcher.point_ends(point, directory / point.directory);
@@ -706,14 +716,21 @@ void require_valid(const SweepFile& file, const std::string& continuing) {
     std::vector<const SweepPoint*> failed;
     std::vector<const SweepPoint*> invalid;
     std::size_t pending = 0;
+    std::string lost;  // why the run of a point that is still to measure is not complete
     for (const SweepPoint& point : file.points) {
         if (point.state == PointState::failed) failed.push_back(&point);
         if (point.verdict == Verdict::invalid) invalid.push_back(&point);
-        if (point.state == PointState::pending || point.state == PointState::running) ++pending;
+        if (point.state != PointState::pending && point.state != PointState::running) continue;
+        ++pending;
+        if (lost.empty()) lost = point.error;
     }
     if (pending > 0) {
-        throw RuntimeError(fmt::format("interrupted with {} points to go; this command measures them: {}",
-                                       pending + failed.size(), continuing));
+        const auto meeting = file.options.find("rendezvous");
+        const bool divided = meeting != file.options.end() && !meeting->second.empty();
+        throw RuntimeError(fmt::format("{}interrupted with {} points to go; this command{} measures them: {}",
+                                       lost.empty() ? "" : lost + "; ", pending + failed.size(),
+                                       divided ? ", on every process with its own --shard," : "",
+                                       continuing));
     }
     if (!failed.empty()) {
         throw RuntimeError(fmt::format(

@@ -36,7 +36,8 @@ struct SweepPoint {
     std::map<std::string, std::string> cell = {};  ///< option → value, for the options that the sweep varies
     std::uint64_t repeat = 1;                      ///< number of the repeat, from 1
     PointState state = PointState::pending;
-    std::string error = {};  ///< reason why it failed, in one line
+    /// Reason why it failed, or what its run lacks although it was not interrupted, in one line.
+    std::string error = {};
 
     std::optional<double> requests_per_s = {};
     std::optional<double> output_tokens_per_s = {};
