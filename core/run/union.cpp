@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -70,6 +71,14 @@ void refuse_twice(std::span<const RecordedPart> parts) {
                                          shard_of(part).number, shard_of(part).count));
 }
 
+/// Returns whether the processes of a load met, so that shard 0 keeps the parts and the others only what it
+/// did not receive.
+bool met(const RecordedPart& part) {
+    const PlanEcho& plan = part.recorded.begun.plan;
+    const auto found = plan.find("rendezvous");
+    return found != plan.end() && !found->second.empty();
+}
+
 /// Returns a sentence on the parts that are not given; empty if all are.
 std::string missing_of(std::span<const RecordedPart> parts) {
     const std::uint32_t count = shard_of(parts.front()).count;
@@ -80,12 +89,18 @@ std::string missing_of(std::span<const RecordedPart> parts) {
         if (!given[number]) missing.push_back(number);
     if (missing.empty()) return "";
     const bool one = missing.size() == 1;
+    const std::string_view them = one ? "it" : "them";
+    const std::string what = fmt::format("{} of {} {} missing: the requests of {} are not in this result",
+                                         shards_text(missing), count, one ? "is" : "are", them);
+    if (!met(parts.front()))
+        return fmt::format(
+            "{}; what was recorded of {} is in the output director{} of {}, which `paretoken "
+            "merge` joins with the others",
+            what, them, one ? "y" : "ies", one ? "that process" : "those processes");
     return fmt::format(
-        "{0} of {1} {2} missing: the requests of {3} are not in this result; what was recorded of {3} is on "
-        "{4} in OUT-shard-{5}, if OUT is the output directory, and `paretoken merge OUT OUT-shard-{5} --out "
-        "WHOLE` joins it",
-        shards_text(missing), count, one ? "is" : "are", one ? "it" : "them",
-        one ? "its host" : "their hosts", one ? std::to_string(missing.front()) : "I");
+        "{0}; what was recorded of {1} is on {2} in OUT-shard-{3}, if OUT is the output directory, and "
+        "`paretoken merge OUT OUT-shard-{3} --out WHOLE` joins it",
+        what, them, one ? "its host" : "their hosts", one ? std::to_string(missing.front()) : "I");
 }
 
 void refuse_common_requests(std::span<const RecordedPart> parts) {

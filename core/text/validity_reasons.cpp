@@ -130,7 +130,8 @@ constexpr std::array kReasons = {
                    "Put the file back and delete run.json, which is then made again."},
     ValidityReason{"records_lost",
                    "Records are missing: they could not be written, or those of a shard are not there.",
-                   "Free space on the disk and measure again, or merge all shards."},
+                   "Merge the missing shards, too, if their files exist, or measure again with enough space "
+                   "on the disk."},
     ValidityReason{kUnknown, "The source of an imported run does not know this fact.",
                    "Nothing is wrong; figures that need the fact are absent."},
 };

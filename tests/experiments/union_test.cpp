@@ -218,7 +218,14 @@ TEST_F(Union, without_a_part_is_partial_and_names_it) {
     const RunResult joined = result_of(union_of(division.parts), judging);
     EXPECT_TRUE(joined.partial);
     EXPECT_EQ(joined.validity.verdict, Verdict::invalid);
-    EXPECT_THAT(gravest_reason(joined.validity), HasSubstr("shards 1, 2 of 4 are missing"));
+    EXPECT_THAT(gravest_reason(joined.validity),
+                AllOf(HasSubstr("shards 1, 2 of 4 are missing"), ::testing::Not(HasSubstr("OUT-shard")),
+                      ::testing::EndsWith("which `paretoken merge` joins with the others")));
+    division = divided(run, 4, random);
+    for (RecordedPart& part : division.parts) part.recorded.begun.plan["rendezvous"] = "host:9000";
+    division.parts.pop_back();
+    EXPECT_THAT(gravest_reason(result_of(union_of(division.parts), judging).validity),
+                HasSubstr("is on its host in OUT-shard-3"));
 }
 
 TEST_F(Union, takes_readings_of_the_server_from_one_part_and_adds_those_of_clients) {
