@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -236,6 +237,13 @@ std::unique_ptr<benchmark::BenchmarkReporter> display_for(const Options& options
     return progress_of(rows);
 }
 
+/// Returns the beginnings of the names of rows: "ceiling/".
+std::set<std::string> beginnings_of(const std::vector<Row>& rows) {
+    std::set<std::string> beginnings;
+    for (const Row& row : rows) beginnings.insert(row.name.substr(0, row.name.find('/')) + "/");
+    return beginnings;
+}
+
 ExitCode run(int argc, char** argv) {
     std::vector<char*> arguments(argv, argv + argc);
     const Options options = take_options(arguments);
@@ -252,8 +260,11 @@ ExitCode run(int argc, char** argv) {
         return ExitCode::ok;
     }
     const std::string filter = filter_of(options, settings);
-    const std::vector<Row> rows = matching(rows_of(options, settings, gpu), filter);
-    if (rows.empty()) throw UsageError(fmt::format("no row matches '{}': --list shows their names", filter));
+    const std::vector<Row> all = rows_of(options, settings, gpu);
+    const std::vector<Row> rows = matching(all, filter);
+    if (rows.empty())
+        throw UsageError(fmt::format("no row matches '{}': their names begin with {}", filter,
+                                     fmt::join(beginnings_of(all), ", ")));
     if (options.list) {
         for (const Row& row : rows) fmt::print("{}\n", row.name);
         return ExitCode::ok;

@@ -25,6 +25,7 @@
 #include "cli/micro/micro_cache.h"
 #include "cli/micro/micro_page.h"
 #include "cli/micro/micro_program.h"
+#include "cli/options/invocation.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "reports/analysis/micro/micro_bound.h"
@@ -390,7 +391,7 @@ void add_micro(CLI::App& app) {
     command
         ->add_option("--threads", options->threads,
                      "Measure with 1 and this many threads (default: one per core)")
-        ->check(CLI::PositiveNumber);
+        ->check(AmountWithin{.least = 1, .most = 65536, .zero = false});
     auto* const preset = command->add_option(
         "--preset", options->preset, "Known model whose matrix shapes are measured (default: smollm2-135m)");
     command

@@ -58,7 +58,10 @@ TEST(Program, an_unknown_flag_is_a_usage_error_that_names_it) {
 }
 
 TEST(Program, a_filter_that_matches_nothing_or_is_malformed_is_a_usage_error) {
-    EXPECT_EQ(run("--benchmark_filter=nothing_like_it").code, 2);
+    const Ended unmatched = run("--benchmark_filter=nothing_like_it");
+    EXPECT_EQ(unmatched.code, 2);
+    EXPECT_NE(unmatched.output.find("their names begin with attention/, ceiling/, "), std::string::npos)
+        << unmatched.output;
     EXPECT_EQ(run("'--benchmark_filter=x('").code, 2);
     EXPECT_EQ(run("--preset=unheard-of").code, 2);
     EXPECT_EQ(run("--quick --full").code, 2);

@@ -345,7 +345,7 @@ import json, sys, time
 flags = dict(word.partition("=")[::2] for word in sys.argv[1:])
 family = flags["--benchmark_filter"].removeprefix("^(").partition(")")[0]
 if family == "gemm":
-    print(f"paretoken-microbench: no row matches '{family}': --list shows their names")
+    print(f"paretoken-microbench: no row matches '{family}': their names begin with mla/, weights/")
     sys.exit(2)
 if family == "weights":
     print("an illegal memory access was encountered")
