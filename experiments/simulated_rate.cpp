@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/plan/plan.h"
 #include "core/result/figures.h"
+#include "core/result/overload.h"
 #include "experiments/run.h"
 #include "experiments/server/resolve.h"
 #include "experiments/server/target.h"
@@ -44,20 +45,24 @@ Spec requests_of(const reports::SimulatedLoad& load) {
              {"osl", osl}}};
 }
 
-/// Enough requests for a steady state, and fewer rounds of very many requests in flight.
-std::uint64_t enough_requests(double in_flight) {
+/// Enough requests for a steady state, and fewer rounds of very many requests in flight. In an open loop, ten
+/// minutes show a queue that grows.
+std::uint64_t enough_requests(double in_flight, std::optional<double> arrivals_per_s) {
     constexpr double kRounds = 16;
     constexpr double kFewRounds = 4;
     constexpr double kLeast = 160;
     constexpr double kMany = 4000;
+    constexpr double kLongS = 600;
     const double most = std::max(kMany, kFewRounds * in_flight);
-    return static_cast<std::uint64_t>(std::clamp(kRounds * in_flight, kLeast, most));
+    const double wanted = std::max(kRounds * in_flight, kLongS * arrivals_per_s.value_or(0));
+    return static_cast<std::uint64_t>(std::clamp(wanted, kLeast, most));
 }
 
 }  // namespace
 
-std::optional<double> simulated_rate(const reports::SimulatedLoad& load,
-                                     const std::filesystem::path& directory, const Invocation& invocation) {
+std::optional<reports::SimulatedSpeed> simulated_rate(const reports::SimulatedLoad& load,
+                                                      const std::filesystem::path& directory,
+                                                      const Invocation& invocation) {
     reports::ensure_directory(directory);
     const std::filesystem::path file = directory / "profile.json";
     const double in_flight = std::max(1.0, std::round(load.in_flight));
@@ -66,14 +71,22 @@ std::optional<double> simulated_rate(const reports::SimulatedLoad& load,
     asked.virtual_time = true;
     asked.salt = "report";
     asked.classes.front().dataset = requests_of(load);
-    asked = at_level(std::move(asked), Axis::concurrency, in_flight);
-    asked.stop.requests = enough_requests(in_flight);
+    if (load.pause_s > 0) asked.classes.front().think_time = fmt::format("{:.6f}s", load.pause_s);
+    asked = load.arrivals_per_s ? at_level(std::move(asked), Axis::request_rate, *load.arrivals_per_s)
+                                : at_level(std::move(asked), Axis::concurrency, in_flight);
+    asked.stop.requests = enough_requests(in_flight, load.arrivals_per_s);
     Watcher silent;
     try {
         reports::write_file_atomically(file, sim::profile_text(profile_of(load)));
         const auto target = open_target(asked, {}, silent, {});
         const Measured run = measure(*target, asked, directory / "run", {invocation, silent, {{}, {}}});
-        return run.result.throughput.at(figure::kOutputTokens);
+        const Figures& figures = run.result.throughput;
+        const auto rate = figures.at(figure::kOutputTokens);
+        if (!rate) return {};
+        return reports::SimulatedSpeed{.output_tokens_per_s = *rate,
+                                       .in_flight = figures.at(figure::kMeanInFlight).value_or(0),
+                                       .interactivity = run.result.percentile("interactivity_tok_per_s", .9),
+                                       .keeps_up = kept_up(run.result)};
     } catch (const UsageError&) {
         return {};
     }

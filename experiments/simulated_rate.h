@@ -8,10 +8,11 @@
 
 namespace paretoken::experiments {
 
-/// Returns the output tokens per second of a run in virtual time, in `directory`; nothing if the model does
+/// Returns what a run in virtual time, in `directory`, measures; nothing if the model does
 /// not fit on the GPUs, they have no arithmetic for its weights, or requests are longer than its context.
 /// Throws RuntimeError when nothing can be written.
-std::optional<double> simulated_rate(const reports::SimulatedLoad& load,
-                                     const std::filesystem::path& directory, const Invocation& invocation);
+std::optional<reports::SimulatedSpeed> simulated_rate(const reports::SimulatedLoad& load,
+                                                      const std::filesystem::path& directory,
+                                                      const Invocation& invocation);
 
 }  // namespace paretoken::experiments

@@ -307,6 +307,28 @@ class WhatIfs(Case):
             self.assertTrue(estimate["simulated"])
             self.assertAlmostEqual(estimate["output_tokens_per_s"] / measured, 1, delta=.05, msg=then)
 
+    def test_arrivals_and_tools_keep_their_pace_in_an_estimate(self):
+        page = self.directory / "report.html"
+        for name, load in (("arrivals", ["--request-rate", 20, "--duration", "60s", "--isl", 512, "--osl", 128]),
+                           ("tools", ["--dataset", "agents:jobs=60,turns=6", "--concurrency", 6])):
+            runs = {}
+            for weights in ("bf16", "fp8"):
+                out = self.directory / name / weights
+                self.measures(paretoken("run", f"sim:llama3-8b/h100-sxm/{weights}", "--virtual", *load, "--out", out))
+                runs[weights] = json.loads((out / "run.json").read_text())
+            self.succeeds(paretoken("report", self.directory / name / "bf16", "--what-if", "weights=fp8", "--out", page))
+            self.matches_schema(page.with_suffix(".json"), "report")
+            (estimate,) = json.loads(page.with_suffix(".json").read_text())["what_ifs"][0]["points"]
+            self.assertTrue(estimate["keeps_up"])
+            self.assertAlmostEqual(estimate["output_tokens_per_s"] / runs["fp8"]["throughput"]["output_tokens_per_s"], 1,
+                                   delta=.05, msg=name)
+            self.assertGreater(estimate["interactivity_tok_per_s"], 1.2 * self.per_user(runs["bf16"]))
+            self.assertAlmostEqual(estimate["interactivity_tok_per_s"] / self.per_user(runs["fp8"]), 1, delta=.15, msg=name)
+
+    @staticmethod
+    def per_user(run):
+        return run["metrics"]["interactivity_tok_per_s"]["p90"]
+
     def test_the_gpu_of_a_simulated_deployment_is_known(self):
         sweep = self.directory / "sweep"
         self.succeeds(paretoken("sweep", "sim:llama-3.1-8b/l40sx1?max_num_seqs=256", "--virtual", "--concurrency", "1,4", "--isl",

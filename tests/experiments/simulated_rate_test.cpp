@@ -12,8 +12,12 @@ namespace {
 TEST(SimulatedRate, IsHigherOnAFasterGpuWithMoreInFlightAndWithACacheThatHoldsThePrompts) {
     const reports::TemporaryDirectory directory;
     int number = 0;
-    const auto rate = [&](reports::SimulatedLoad load) {
+    const auto speed = [&](const reports::SimulatedLoad& load) {
         return simulated_rate(load, directory.path() / std::to_string(number++), {});
+    };
+    const auto rate = [&](const reports::SimulatedLoad& load) {
+        const auto all = speed(load);
+        return all ? std::optional(all->output_tokens_per_s) : std::nullopt;
     };
     reports::SimulatedLoad load{.model = cards::model_card("llama-3.1-8b"),
                                 .gpu = cards::gpu_card("l40s"),
@@ -31,6 +35,17 @@ TEST(SimulatedRate, IsHigherOnAFasterGpuWithMoreInFlightAndWithACacheThatHoldsTh
     reports::SimulatedLoad fewer = load;
     fewer.in_flight = 1;
     EXPECT_LT(rate(fewer).value(), plain);
+    reports::SimulatedLoad pausing = load;
+    pausing.pause_s = 60;
+    EXPECT_LT(speed(pausing)->in_flight, 1);
+    EXPECT_NEAR(rate(pausing).value(), 8 * 40 / 60., 1);
+    reports::SimulatedLoad arriving = load;
+    arriving.arrivals_per_s = 2;
+    EXPECT_NEAR(rate(arriving).value(), 2 * 40, 8);
+    EXPECT_TRUE(speed(arriving)->keeps_up);
+    EXPECT_GT(speed(arriving)->interactivity.value(), speed(load)->interactivity.value());
+    arriving.arrivals_per_s = 60;
+    EXPECT_FALSE(speed(arriving)->keeps_up);
     load.model = cards::model_card("llama-3.1-70b");
     EXPECT_FALSE(rate(load)) << "its weights do not fit";
 }

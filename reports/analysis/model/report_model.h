@@ -28,6 +28,7 @@ struct SourcedTerm {
 struct PointCost {
     double usd_per_m_output = 0;  ///< price if output tokens carry the whole cost
     double usd_per_h = 0;         ///< cost of the whole deployment, whether it is used or not
+    double earning_share = 1;     ///< share of the time in which it earns, by the card
     std::string priced_as = {};   ///< what was priced: "2 × h100-sxm" or "2 CPU cores"
     /// Source of the watts: "card" or "measured by NVML"; empty if the rate includes power.
     std::string power = {};
@@ -267,6 +268,7 @@ struct Estimate {
     double of_limit = 0;  ///< estimate ÷ hard limit of the imagined deployment, at most 1
     double output_tokens_per_s = 0;
     bool simulated = false;  ///< by simulated servers; else by the share of the limit that was reached
+    bool keeps_up = true;    ///< whether the imagined deployment keeps up with the arrivals of an open loop
     std::optional<double> interactivity = {};
     std::optional<double> usd_per_m_output = {};
 

@@ -42,26 +42,49 @@ struct SimulatedLoad {
     cards::GpuCard gpu = {};
     std::uint32_t gpus = 1;
     std::optional<double> max_sequences = {};  ///< most sequences of a step; absent: the engine's default
-    double in_flight = 1;
+    double in_flight = 1;                      ///< of a closed loop, with those that pause
+    double pause_s = 0;                        ///< pause of each of them after a request
+    /// Requests per second of an open loop, at random times; absent means a closed loop.
+    std::optional<double> arrivals_per_s = {};
     double input_tokens = 0;  ///< of a request
     double output_tokens = 0;
     double hit = 0;  ///< share of the input tokens from a cache
 };
-/// Returns the output tokens per second of a simulated server; nothing if it cannot be simulated.
-using SimulatedRate = std::function<std::optional<double>(const SimulatedLoad&)>;
+/// What a simulated server does under a load.
+struct SimulatedSpeed {
+    double output_tokens_per_s = 0;
+    double in_flight = 0;                      ///< mean number of requests in flight
+    std::optional<double> interactivity = {};  ///< as ReportPoint::interactivity
+    bool keeps_up = true;                      ///< whether it keeps up with the arrivals of an open loop
+};
+/// Returns what a simulated server does; nothing if it cannot be simulated.
+using SimulatedRate = std::function<std::optional<SimulatedSpeed>(const SimulatedLoad&)>;
+
+/// How a load changes from the measured to the imagined deployment, as factors.
+struct LoadChange {
+    double rate = 1;                           ///< of the output tokens/s
+    double in_flight = 1;                      ///< of the requests in flight
+    std::optional<double> interactivity = {};  ///< of the tokens/s per user; absent if it is not known
+    bool keeps_up = true;                      ///< SimulatedSpeed::keeps_up, of the imagined deployment
+};
 
 struct MeasuredLoad {
     std::size_t point = 0;  ///< index of the run in its configuration
     Totals work;            ///< sums over the requests of its measured window
     double batch = 0;       ///< mean number of requests in flight
-    /// Rate of a simulated server of the imagined deployment ÷ that of one of the measured deployment.
-    std::optional<double> simulated_change = {};
+    double pauses = 0;      ///< pausing_of() (join/figures_of_run.h)
+    /// Requests per second that arrived in an open loop; absent for a closed loop.
+    std::optional<double> arrivals_per_s = {};
+    bool kept_up = true;  ///< whether the server kept up with these arrivals
+    /// From a simulated server of the measured deployment to one of the imagined deployment.
+    std::optional<LoadChange> simulated_change = {};
 };
 
-/// The requests of a load for simulated servers of the measured and of the imagined deployment. Returns the
-/// change of their rates; nothing if one cannot be simulated or the lengths of the requests are not known.
-std::optional<double> simulated_change(const MeasuredLoad& load, SimulatedLoad here, SimulatedLoad there,
-                                       std::optional<double> hit, const SimulatedRate& rate);
+/// Makes a load for simulated servers of the measured and of the imagined deployment: arrivals that the
+/// measured server kept up with, else as many requests in flight. Returns the change between them; nothing if
+/// one cannot be simulated or the lengths of the requests are not known.
+std::optional<LoadChange> simulated_change(const MeasuredLoad& load, SimulatedLoad here, SimulatedLoad there,
+                                           std::optional<double> hit, const SimulatedRate& rate);
 
 /// The limits of the measured and of the imagined deployment, and the cost of the imagined one.
 struct WhatIfLimits {
@@ -73,12 +96,18 @@ struct WhatIfLimits {
 };
 
 /// The estimates for those of `loads` that have a limit in both deployments, by their simulated change if it
-/// is known and at most the hard limit. Without it, a run above its limit counts as a run at it. The tokens/s
-/// per user are assumed to change by the same factor as the output tokens/s.
+/// is known and at most the hard limit. Without it, a run above its limit counts as a run at it; arrivals
+/// that the measured server kept up with have an estimate only if the limits say that as many in flight go
+/// faster.
 std::vector<Estimate> estimates_of(const Configuration& configuration, const std::vector<MeasuredLoad>& loads,
                                    const WhatIfLimits& limits);
 
-/// The estimate with the most output tokens/s as a text, or the reason why there is no estimate.
+/// What is to be said of an estimate: that the imagined deployment does not keep up with the arrivals, or
+/// that the measured run misses a limit of the report. Empty if there is nothing.
+std::string note_on(const Estimate& estimate, const ReportModel& model, const WhatIf& what_if);
+
+/// The estimate for the load that the answer is about (answer_point(), answer.h), else the one with the most
+/// output tokens/s, as a text; or the reason why there is no estimate.
 std::string what_if_sentence(const ReportModel& model, const WhatIf& what_if);
 
 }  // namespace paretoken::reports

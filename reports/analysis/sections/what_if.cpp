@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "reports/analysis/sections/sections.h"
 
@@ -18,6 +20,7 @@ std::vector<Section> what_if_sections(const ReportModel& model) {
                  {"$ per M output"}},
                 {}};
     Notices notices;
+    bool noted = false;
     for (const WhatIf& what_if : model.what_ifs) {
         const Configuration& from = model.configurations[what_if.configuration];
         const std::string& name = from.name.empty() ? from.title : from.name;
@@ -26,10 +29,16 @@ std::vector<Section> what_if_sections(const ReportModel& model) {
             table.rows.push_back({what_if.title, estimate.load_label, significant(estimate.of_limit * 100),
                                   significant(estimate.output_tokens_per_s),
                                   significant(estimate.interactivity),
-                                  estimate.usd_per_m_output ? dollars(*estimate.usd_per_m_output) : "–"});
+                                  estimate.usd_per_m_output ? dollars(*estimate.usd_per_m_output) : "–",
+                                  note_on(estimate, model, what_if)});
+            noted = noted || !table.rows.back().back().empty();
         }
         if (!what_if.why_not.empty()) notices.items.push_back({what_if_sentence(model, what_if)});
     }
+    if (noted)
+        table.columns.push_back({"Note", Align::left});
+    else
+        for (std::vector<std::string>& row : table.rows) row.pop_back();
     Section section{
         "what-if",
         "What if",
@@ -37,7 +46,9 @@ std::vector<Section> what_if_sections(const ReportModel& model) {
                     "the rate of a simulated server of the imagined deployment ÷ that of a "
                     "simulated server of the measured one, and at most the hard limit. Where "
                     "one of them cannot be simulated, it is the hard limit × the share of the "
-                    "hard limit that the run reached. Estimates are not on any front."}}}};
+                    "hard limit that the run reached. Arrivals with which a server keeps up set "
+                    "the rate, and only the speed per user changes. Estimates are not on any "
+                    "front."}}}};
     if (!table.rows.empty()) section.blocks.push_back({std::move(table)});
     if (!notices.items.empty()) section.blocks.push_back({std::move(notices)});
     return {std::move(section)};

@@ -66,7 +66,7 @@ void fields(auto& a, Is<Configuration> auto& v) {
 }
 
 void fields(auto& a, Is<Estimate> auto& v) {
-    PARETOKEN_FIELDS(a, v, point, load_label, of_limit, output_tokens_per_s, simulated);
+    PARETOKEN_FIELDS(a, v, point, load_label, of_limit, output_tokens_per_s, simulated, keeps_up);
     a("interactivity_tok_per_s", v.interactivity);
     a("usd_per_m_output", v.usd_per_m_output);
 }

@@ -38,4 +38,16 @@ std::optional<double> batch_of(const RunResult& result) {
     return {};
 }
 
+double pausing_of(const RunResult& result) {
+    constexpr double kHardlyAny = 0.05;
+    const auto in_flight = positive(result.throughput.at(figure::kMeanInFlight));
+    // Without a steady window, slots of requests that do not pause are empty at the end of the run.
+    const bool may_pause = result.jobs || result.window.steady || result.plan.contains("think_time");
+    const bool held_back =
+        result.plan.contains("max_in_flight") || result.plan.contains("prefill_concurrency");
+    if (result.open_loop() || !result.concurrency || !in_flight || !may_pause || held_back) return 0;
+    const auto slots = static_cast<double>(*result.concurrency);
+    return slots - *in_flight > kHardlyAny * slots ? slots - *in_flight : 0;
+}
+
 }  // namespace paretoken::reports

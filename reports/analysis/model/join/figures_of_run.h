@@ -30,4 +30,8 @@ Totals work_of(const RunResult& result);
 /// The mean number of requests in flight, measured, or else the run's concurrency.
 std::optional<double> batch_of(const RunResult& result);
 
+/// The mean number of slots of a closed loop that pause between two requests, as while the tools of an agent
+/// run or a user thinks; 0 if there are hardly any, and for an open loop.
+double pausing_of(const RunResult& result);
+
 }  // namespace paretoken::reports

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "cards/deployment.h"
+#include "cards/fit.h"
 #include "cards/gpu.h"
 #include "cards/model.h"
 #include "core/error.h"
+#include "core/result/overload.h"
 #include "core/result/result.h"
 #include "core/text/letter_case.h"
 #include "reports/analysis/model/join/figures_of_run.h"
@@ -91,8 +93,17 @@ std::vector<MeasuredLoad> loads_of(const Configuration& configuration) {
     for (std::size_t i = 0; i < configuration.points.size(); ++i) {
         const ReportPoint& point = configuration.points[i];
         const auto batch = batch_of(point.result);
-        if (batch && point.reached && point.result.validity.verdict != Verdict::invalid)
-            loads.push_back({i, work_of(point.result), *batch});
+        if (!batch || !point.reached || point.result.validity.verdict == Verdict::invalid) continue;
+        MeasuredLoad load{.point = i,
+                          .work = work_of(point.result),
+                          .batch = *batch,
+                          .pauses = pausing_of(point.result),
+                          .kept_up = kept_up(point.result)};
+        // The wanted rate counts a conversation once, and a short window sees more or fewer arrivals.
+        if (point.open_loop) load.arrivals_per_s = point.result.throughput.at(figure::kRequests);
+        if (point.open_loop && !load.kept_up)
+            load.arrivals_per_s = std::max(point.load, load.arrivals_per_s.value_or(0));
+        loads.push_back(std::move(load));
     }
     return loads;
 }
@@ -125,6 +136,7 @@ WhatIf what_if_of(const Joined& from, std::size_t index, const WhatIfSpec& spec,
             .gpu = spec.gpu ? std::optional(cards::gpu_card(*spec.gpu)) : gpu_here,
             .count = spec.tp.value_or(spec.gpu ? 1 : count_here),
             .other_hardware = spec.gpu.has_value() || spec.tp.has_value()};
+        if (spec.tp) cards::fit_of(there.model, {.tensor_parallel = *spec.tp});  // refuses uneven parts
         WhatIfLimits limits = what_if_limits(from, there, model_here, gpu_here, count_here);
         limits.usd_per_s = usd_per_s_of(from, there, options);
         limits.hit = spec.hit;
@@ -144,7 +156,10 @@ WhatIf what_if_of(const Joined& from, std::size_t index, const WhatIfSpec& spec,
                                                           .max_sequences = limits.there.max_sequences},
                                                          spec.hit, options.simulated_rate);
         out.points = estimates_of(from.configuration, loads, limits);
-        if (out.points.empty()) out.why_not = "no valid run has a limit in both deployments";
+        if (out.points.empty())
+            out.why_not = !loads.empty() && loads.front().arrivals_per_s
+                              ? "only a simulated server says whether it would keep up with the arrivals"
+                              : "no valid run has a limit in both deployments";
     } catch (const UsageError& error) {
         out.why_not = error.what();
     }
