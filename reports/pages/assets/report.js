@@ -240,7 +240,8 @@
       ctx.clip();
       for (const { data: points, cheaperIsDown } of limits) {
         const curve = points.map(({ x, y }) => [scales.x.getPixelForValue(x), scales.y.getPixelForValue(y)]);
-        curve.sort((a, b) => a[0] - b[0]);
+        // Of points with the same speed per user (to a hundredth of a pixel) the best comes first.
+        curve.sort((a, b) => Math.round(100 * (a[0] - b[0])) || (cheaperIsDown ? b[1] - a[1] : a[1] - b[1]));
         const first = curve[0];
         const last = curve[curve.length - 1];
         // Beyond the largest batch the limit stays where it was; beyond batch 1 nobody is served faster.
