@@ -205,9 +205,9 @@ std::string coloured(const std::string& text, Verdict verdict, const ConsoleStyl
 }
 
 std::string price_text(const HeadlineCost& cost) {
-    return fmt::format("{} at ${}/h, {}{}", cost.hardware, dollars(cost.usd_per_h),
+    return fmt::format("{} at ${}/h, {}{}{}", cost.hardware, dollars(cost.usd_per_h),
                        cost.basis == "on_demand" || cost.basis.starts_with('$') ? "" : cost.basis + ", ",
-                       cost.card);
+                       cost.card, earning_text(cost.earning_share));
 }
 
 std::optional<HeadlineCost> headline_cost(const RunResult& result,
@@ -220,12 +220,16 @@ std::optional<HeadlineCost> headline_cost(const RunResult& result,
         try {
             const auto hourly = cards::hourly_rate(card, hardware);
             if (!hourly) continue;
-            const auto usd = usd_per_m_output(hourly->usd_per_h / 3600 / cards::earning_share(card), *rate);
+            const double share = cards::earning_share(card);
+            const auto usd = usd_per_m_output(hourly->usd_per_h / 3600 / share, *rate);
             if (!usd) return std::nullopt;
             return HeadlineCost{
                 *usd,
                 hardware.count > 1 ? fmt::format("{} × {}", hardware.count, hourly->item) : hourly->item,
-                hourly->usd_per_h, hourly->basis, card.name};
+                hourly->usd_per_h,
+                hourly->basis,
+                card.name,
+                share};
         } catch (const UsageError&) {
             continue;  // the card has no price that needs no choice
         }

@@ -14,10 +14,11 @@ namespace paretoken::reports {
 /// What a million output tokens costs on a run's hardware, by the first price card that has this hardware.
 struct HeadlineCost {
     double usd_per_m_output = 0;
-    std::string hardware;  ///< entry of the card, with the number of devices: "2 × h100-sxm"
-    double usd_per_h = 0;  ///< of all devices
-    std::string basis;     ///< "on_demand"
-    std::string card;      ///< "2026-11-cloud"
+    std::string hardware;      ///< entry of the card, with the number of devices: "2 × h100-sxm"
+    double usd_per_h = 0;      ///< of all devices
+    std::string basis;         ///< "on_demand"
+    std::string card;          ///< "2026-11-cloud"
+    double earning_share = 1;  ///< share of the time in which the devices earn, by the card
 
     bool operator==(const HeadlineCost&) const = default;
 };
@@ -29,7 +30,7 @@ bool tells_failures(const RunResult& result);
 std::optional<HeadlineCost> headline_cost(
     const RunResult& result, const std::vector<cards::PriceCard>& prices = cards::default_price_cards());
 
-/// "2 × h100-sxm at $5.90/h, 2026-11-cloud".
+/// "2 × h100-sxm at $5.90/h, 2026-11-cloud", and earning_text().
 std::string price_text(const HeadlineCost& cost);
 
 /// The summary. `next` is the command to use next, which stands on a line of its own and is not broken.

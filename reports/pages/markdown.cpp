@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "reports/analysis/cost/cost.h"
 #include "reports/analysis/model/front.h"
 #include "reports/analysis/sections/sections.h"
 #include "reports/document/table.h"
@@ -224,6 +225,15 @@ std::string band_text(const ReportModel& model) {
     return bands.empty() ? "" : fmt::format("; price band: {} times the costs", fmt::join(bands, ", "));
 }
 
+/// earning_text() of all costs.
+std::string earning_of(const ReportModel& model) {
+    std::set<std::string> texts;
+    for (const Configuration& configuration : model.configurations)
+        for (const ReportPoint& point : configuration.points)
+            if (point.cost) texts.insert(earning_text(point.cost->earning_share));
+    return fmt::format("{}", fmt::join(texts, ""));
+}
+
 }  // namespace
 
 std::string markdown_report(const ReportModel& model) {
@@ -238,11 +248,11 @@ std::string markdown_report(const ReportModel& model) {
     text += list_of(model.front.separate);
     text += list_of(model.notes);
     if (model.price)
-        text +=
-            fmt::format("Prices: {} of {}, {} ({}){}{}.\n", markdown_escaped(model.price->card),
-                        markdown_escaped(model.price->as_of), markdown_escaped(model.price->basis),
-                        markdown_escaped(model.price->source),
-                        model.price->power.empty() ? "" : "; power: " + model.price->power, band_text(model));
+        text += fmt::format("Prices: {} of {}, {} ({}){}{}{}.\n", markdown_escaped(model.price->card),
+                            markdown_escaped(model.price->as_of), markdown_escaped(model.price->basis),
+                            markdown_escaped(model.price->source),
+                            model.price->power.empty() ? "" : "; power: " + model.price->power,
+                            band_text(model), earning_of(model));
     return text + fmt::format("\nparetoken {}, {}\n", markdown_escaped(model.version),
                               markdown_escaped(model.generated_at));
 }

@@ -10,6 +10,7 @@
 
 #include "cards/gpu.h"
 #include "core/error.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {
@@ -83,6 +84,10 @@ std::optional<std::uint32_t> cores_that_serve(const Provenance& from, std::strin
 cards::PricedHardware priced_hardware(const Provenance& from) {
     return {
         .name = from.hardware, .count = from.hardware_count, .cores = cores_that_serve(from, from.hardware)};
+}
+
+std::string earning_text(double share) {
+    return share < 1 ? fmt::format("; {} % of the time earns", significant(share * 100)) : "";
 }
 
 std::optional<double> usd_per_m_output(double usd_per_s, double output_per_s) {

@@ -26,6 +26,9 @@ struct TokenRates {
     double output = 0;        ///< output tokens
 };
 
+/// "; 59.9 % of the time earns", of cards::earning_share(), by which a rate is divided; empty if all does.
+std::string earning_text(double share);
+
 /// Price per million output tokens if these carry the whole cost. For goodput, pass the rate of good tokens.
 std::optional<double> usd_per_m_output(double usd_per_s, double output_per_s);
 

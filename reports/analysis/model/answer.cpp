@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/result/overload.h"
+#include "reports/analysis/cost/cost.h"
 #include "reports/analysis/model/choice.h"
 #include "reports/analysis/model/gap.h"
 #include "reports/document/table.h"
@@ -25,6 +26,21 @@ std::string what_it_delivers(const ReportPoint& point) {
                        significant(point.output_tokens_per_s), significant(point.interactivity), load);
 }
 
+/// Whether a limit is at a higher speed per user than was measured, because it ends at fewer requests in
+/// flight.
+bool is_faster(const LimitPoint& limit, const ReportPoint& point) {
+    constexpr double kSame = 1.005;
+    return limit.interactivity > kSame * point.interactivity.value_or(limit.interactivity);
+}
+
+/// How many requests are in flight at a limit and, if it is faster than was measured, what ends it.
+std::string at_how_many(const LimitPoint& limit, const ReportPoint& point, const AnswerInputs& inputs) {
+    std::string text = fmt::format("{:.0f} requests in flight", limit.batch);
+    if (!is_faster(limit, point)) return text;
+    if (!inputs.most_in_memory) return text + ", the most for which this report computes it";
+    return limit.batch >= *inputs.most_in_memory ? text + ", as many as the memory holds" : text;
+}
+
 std::string what_the_hardware_could(const ReportPoint& point, const AnswerInputs& inputs) {
     const auto rate = [&](const LimitPoint& limit) {
         return point.cost && limit.usd_per_m_output ? "$" + dollars(*limit.usd_per_m_output)
@@ -37,13 +53,16 @@ std::string what_the_hardware_could(const ReportPoint& point, const AnswerInputs
             "would not change it",
             floor.batch, rate(floor));
     if (!inputs.without_slots)
-        return fmt::format(
-            ". At the same speed per user, the hardware's limit is {} with {:.0f} requests in flight",
-            rate(floor), floor.batch);
+        return fmt::format(". At {}, the hardware's limit is {} with {}",
+                           is_faster(floor, point)
+                               ? fmt::format("{} tok/s per user", significant(floor.interactivity))
+                               : "the same speed per user",
+                           rate(floor), at_how_many(floor, point, inputs));
     return fmt::format(
         ". At the same speed per user, the limit with the server's {:.0f} slots is {}; the hardware could do "
-        "{} with {:.0f} requests in flight",
-        floor.batch, rate(floor), rate(*inputs.without_slots), inputs.without_slots->batch);
+        "{} with {}",
+        floor.batch, rate(floor), rate(*inputs.without_slots),
+        at_how_many(*inputs.without_slots, point, inputs));
 }
 
 /// A text that names the part of the gap that the report says to fix first; empty if there is none. Requests
@@ -57,7 +76,7 @@ std::string where_the_gap_goes(const Gap& gap, const AnswerInputs& inputs) {
     constexpr double kMost = 0.5;
     const double beyond = gap.step_ms - gap.parts.front().ms.value_or(0);
     return fmt::format("; of the time that a step takes beyond the limit, {} is {}",
-                       *part->ms > kMost * beyond ? "most" : "the largest part",
+                       certain_ms(gap, *part) > kMost * beyond ? "most" : "the largest part",
                        part->name == kResidualPart ? "not attributed" : part->name);
 }
 
@@ -100,7 +119,8 @@ bool is_about(const ReportModel& model, const SearchPicture& search) {
 }  // namespace
 
 std::string price_text(const PointCost& cost) {
-    return fmt::format("{} at ${} per hour", cost.priced_as, dollars(cost.usd_per_h));
+    return fmt::format("{} at ${} per hour{}", cost.priced_as, dollars(cost.usd_per_h),
+                       earning_text(cost.earning_share));
 }
 
 const ReportPoint* answer_point(const Configuration& configuration) {

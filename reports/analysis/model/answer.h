@@ -14,7 +14,7 @@ namespace paretoken::reports {
 /// the limits. Null if there is none.
 const ReportPoint* answer_point(const Configuration& configuration);
 
-/// "2 × h100-sxm at $5.90 per hour"
+/// "2 × h100-sxm at $5.90 per hour", and earning_text()
 std::string price_text(const PointCost& cost);
 
 struct AnswerInputs {
@@ -23,6 +23,8 @@ struct AnswerInputs {
     std::optional<LimitPoint> floor;
     /// The same limit if the server had more slots, where their number is what `floor` ends at.
     std::optional<LimitPoint> without_slots = {};
+    /// The most requests that the memory holds at once; absent if it is not known.
+    std::optional<double> most_in_memory = {};
     std::vector<Slo> slos;  ///< the limits that a usable point keeps
 };
 

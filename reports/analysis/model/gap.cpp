@@ -433,25 +433,31 @@ void add_to_largest(Gap& gap, double ms) {
 /// fixing.
 template <class IsCandidate>
 const GapPart* largest_of(const Gap& gap, const IsCandidate& is_candidate) {
-    // If the parts add up to more than was measured, each of them may be that much smaller.
-    double excess = 0;
-    for (const GapPart& part : gap.parts)
-        if (part.name == kResidualPart) excess = std::max(0.0, -part.ms.value_or(0));
     const GapPart* largest = nullptr;
     for (const GapPart& part : gap.parts)
         if (part.name != kKnownParts[kLimit].name && part.ms &&
-            *part.ms - excess >= kWorthFixing * gap.step_ms && is_candidate(part) &&
+            certain_ms(gap, part) >= kWorthFixing * gap.step_ms && is_candidate(part) &&
             (largest == nullptr || *part.ms > *largest->ms))
             largest = &part;
     return largest;
 }
 
-std::string sentence_about(const GapPart& part, const Gap& gap) {
+std::string sentence_about(const GapPart& part, const Gap& gap, bool keeps_in_flight) {
+    constexpr double kHardlyAny = 0.02;
+    const double certain = certain_ms(gap, part);
+    const bool is_exact = *part.ms - certain < kHardlyAny * gap.step_ms;
     std::string text = fmt::format("{}: {} ms of the {} ms of a step", part.name, significant(*part.ms),
                                    significant(gap.step_ms));
-    if (gap.usd_per_m_output && part.usd_per_m)
-        text += fmt::format("; without it ${} → ${} per million output tokens",
-                            dollars(*gap.usd_per_m_output), dollars(*gap.usd_per_m_output - *part.usd_per_m));
+    if (!is_exact)
+        text += fmt::format(", or {} ms, because the parts add up to {} ms more than the step",
+                            significant(certain), significant(*part.ms - certain));
+    if (gap.usd_per_m_output && part.usd_per_m && keeps_in_flight)
+        text += fmt::format(
+            "; without it ${} → ${} per million output tokens{}", dollars(*gap.usd_per_m_output),
+            dollars(*gap.usd_per_m_output * (1 - certain / gap.step_ms)), is_exact ? "" : " or less");
+    else if (gap.usd_per_m_output && part.usd_per_m)
+        text +=
+            "; without it answers take less time, which makes a token cheaper only if more requests are sent";
     text += ".";
     if (!part.remedy.empty()) text += fmt::format(" What helps: {}.", part.remedy);
     return text;
@@ -527,30 +533,40 @@ std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs) {
                                       : kKnownParts[place].on_gpu;
     }
     gap.usd_per_m_output = run.usd_per_m_output;
-    gap.first_to_fix = what_to_fix_first(gap, run.reads_metrics);
+    gap.first_to_fix = what_to_fix_first(gap, run.reads_metrics, run.keeps_in_flight);
     return gap;
+}
+
+double certain_ms(const Gap& gap, const GapPart& part) {
+    double excess = 0;
+    for (const GapPart& other : gap.parts)
+        if (other.name == kResidualPart) excess = std::max(0.0, -other.ms.value_or(0));
+    return std::max(0.0, part.ms.value_or(0) - excess);
 }
 
 const GapPart* first_to_fix(const Gap& gap) {
     return largest_of(gap, [](const GapPart&) { return true; });
 }
 
-std::string what_to_fix_first(const Gap& gap, bool reads_metrics) {
+std::string what_to_fix_first(const Gap& gap, bool reads_metrics, bool keeps_in_flight) {
     if (gap.parts.empty()) return "";
     const GapPart* part = first_to_fix(gap);
     if (part == nullptr)
         return fmt::format(
-            "the {} is {} ms of the {} ms of a step, and every other part is below {} % of it. Fewer bytes "
+            "the {} is {} of the {} ms of a step, and every other part is below {} % of it. Fewer bytes "
             "to read and less to compute, as with a smaller weight format, or faster hardware help.",
-            gap.parts.front().name, significant(gap.parts.front().ms), significant(gap.step_ms),
-            significant(kWorthFixing * 100));
-    std::string text = sentence_about(*part, gap);
+            gap.parts.front().name,
+            gap.parts.front().ms.value_or(0) < gap.step_ms ? significant(gap.parts.front().ms) + " ms"
+                                                           : "all",
+            significant(gap.step_ms), significant(kWorthFixing * 100));
+    std::string text = sentence_about(*part, gap, keeps_in_flight);
     if (part->name != kResidualPart) return text;
     text += fmt::format(" No other part explains it. What would explain it: {}.",
                         what_would_explain(gap, reads_metrics));
     if (const GapPart* next =
             largest_of(gap, [](const GapPart& candidate) { return !candidate.remedy.empty(); }))
-        text += fmt::format(" The largest part with a remedy is {}", sentence_about(*next, gap));
+        text +=
+            fmt::format(" The largest part with a remedy is {}", sentence_about(*next, gap, keeps_in_flight));
     return text;
 }
 

@@ -41,6 +41,9 @@ struct GapRun {
     double in_flight = 0;  ///< mean number of requests in flight
     double output_tokens_per_s = 0;
     bool closed_loop = true;
+    /// Whether as many requests are in flight if answers take less time: not if others set when they are
+    /// sent, as the arrivals of an open loop or the tools of agents do.
+    bool keeps_in_flight = true;
     std::optional<double> running = {};  ///< mean number of sequences that the server worked on at once
     /// Whether the server's metrics were read, so that only too few readings can be why `running` is absent.
     bool reads_metrics = false;
@@ -66,12 +69,16 @@ std::optional<Gap> gap_of(const GapRun& run, const GapInputs& inputs);
 /// A part below this share of a step has no remedy, because the step would hardly be shorter without it.
 inline constexpr double kWorthFixing = 0.1;
 
+/// The milliseconds of a part that it takes at least: if the parts add up to more than was measured, each of
+/// them may be smaller by so much.
+double certain_ms(const Gap& gap, const GapPart& part);
+
 /// The largest part besides the limit; null if all are below kWorthFixing of the step.
 const GapPart* first_to_fix(const Gap& gap);
 
 /// Sentences about first_to_fix(): "batch shortfall: 4.1 ms of the 12.3 ms of a step; without it $0.41 →
 /// $0.27 per million output tokens. What helps: …". A largest residual is explained first; without a part to
-/// fix, the limit is most of the step. Empty for a gap without parts. `reads_metrics`: that of the GapRun.
-std::string what_to_fix_first(const Gap& gap, bool reads_metrics = false);
+/// fix, the limit is most of the step. Empty for a gap without parts. The others are those of the GapRun.
+std::string what_to_fix_first(const Gap& gap, bool reads_metrics = false, bool keeps_in_flight = true);
 
 }  // namespace paretoken::reports

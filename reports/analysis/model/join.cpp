@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/run/distinct_runs.h"
 #include "core/version.h"
+#include "reports/analysis/cost/cost.h"
 #include "reports/analysis/model/answer.h"
 #include "reports/analysis/model/choice.h"
 #include "reports/analysis/model/course.h"
@@ -34,9 +35,8 @@ void append_distinct(std::string& list, const std::string& text) {
 }
 
 SourcedTerm rate_term(const std::string& name, const AppliedPrice& price) {
-    std::string how = fmt::format("{}, {}", price.rate.how, price.rate.basis);
-    if (const double share = cards::earning_share(*price.card); share < 1)
-        how += fmt::format("; {} % of the time earns", significant(share * 100));
+    const std::string how = fmt::format("{}, {}{}", price.rate.how, price.rate.basis,
+                                        earning_text(cards::earning_share(*price.card)));
     return {name, price.rate.usd_per_h, "$/h", fmt::format("{} ({})", how, price.card->name)};
 }
 

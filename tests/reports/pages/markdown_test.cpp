@@ -27,6 +27,13 @@ TEST(MarkdownReport, SaysTheAnswerThenTheTableThenDrawsCharts) {
         EXPECT_THAT(text, HasSubstr(expected));
 }
 
+TEST(MarkdownReport, SaysBesideThePricesWhichShareOfTheTimeEarns) {
+    ReportModel model = sample::report();
+    EXPECT_THAT(markdown_report(model), Not(HasSubstr("earns")));
+    for (ReportPoint& point : model.configurations[1].points) point.cost->earning_share = .599;
+    EXPECT_THAT(markdown_report(model), HasSubstr("times the costs; 59.9 % of the time earns.\n"));
+}
+
 TEST(MarkdownReport, HasAsManyCellsInEveryRowAsInTheHead) {
     ReportModel model = sample::report();
     model.configurations[0].points[0].load_label = "c|=|1";

@@ -126,6 +126,12 @@ std::string demand_sentence(const ReportModel& model) {
                     best.shown ? "proved at 99 % confidence"
                                : "measured, with too few requests to prove it at 99 % confidence",
                     best.utilization * 100);
+    const std::vector<ReportPoint>& points = model.configurations[best.configuration].points;
+    const auto point = std::ranges::find(points, best.load_label, &ReportPoint::load_label);
+    if (point != points.end() && point->cost && point->cost->earning_share < 1)
+        text += fmt::format(
+            " That month is paid whole, while the price per token assumes that {} % of the time earns.",
+            significant(point->cost->earning_share * 100));
     if (best.most_replicas > best.replicas)
         text += fmt::format(" With the lower end of the interval, {} are needed.", best.most_replicas);
     if (best.queues && !best.requests_per_s_ci95)

@@ -132,6 +132,7 @@ GapRun gap_run_of(const ReportPoint& point) {
                .in_flight = batch_of(point.result).value_or(0),
                .output_tokens_per_s = point.output_tokens_per_s.value_or(0),
                .closed_loop = !point.open_loop,
+               .keeps_in_flight = !point.open_loop && pausing_of(point.result) == 0,
                .running = running_of(point.result, batch_of(point.result).value_or(0)),
                .reads_metrics = point.result.server && point.result.server->scrapes > 0,
                .kv_usage = server_figure(point.result, "kv_usage_max"),

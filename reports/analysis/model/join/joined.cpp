@@ -201,9 +201,10 @@ AnswerInputs answer_inputs(const Configuration& configuration, const LimitInputs
     };
     AnswerInputs answer;
     answer.floor = at_this_speed(inputs);
-    if (!answer.floor || answer.floor->batch != inputs.max_sequences) return answer;
     LimitInputs uncapped = inputs;
     uncapped.max_sequences.reset();
+    answer.most_in_memory = batch_cap(uncapped, work);
+    if (!answer.floor || answer.floor->batch != inputs.max_sequences) return answer;
     answer.without_slots = at_this_speed(uncapped);
     if (answer.without_slots && answer.without_slots->batch < answer.floor->batch + 1)
         answer.without_slots.reset();

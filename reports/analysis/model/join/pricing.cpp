@@ -104,6 +104,7 @@ std::optional<PointCost> cost_of(const RunResult& result, const AppliedPrice& pr
     PointCost cost;
     cost.usd_per_m_output = *per_output;
     cost.usd_per_h = price.rate.usd_per_h;
+    cost.earning_share = cards::earning_share(*price.card);
     const auto& cores = price.hardware.cores;
     cost.priced_as =
         cores ? fmt::format("{} CPU core{}", *cores, *cores == 1 ? "" : "s") : counted(price.hardware);

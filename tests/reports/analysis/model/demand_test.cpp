@@ -54,6 +54,14 @@ TEST(Demand, is_carried_by_as_many_deployments_as_the_fullest_run_within_the_lim
     EXPECT_DOUBLE_EQ(dear.usd_per_month.value(), 3 * 8 * 720);
 }
 
+TEST(Demand, says_that_prices_per_token_leave_time_that_earns_nothing) {
+    ReportModel model;
+    model.configurations = two_that_differ();
+    model.configurations[1].points[1].cost->earning_share = .6;
+    model.demand = demand_of(model.configurations, kSlos, {.requests_per_s = 20});
+    EXPECT_THAT(demand_sentence(model), HasSubstr("assumes that 60.0 % of the time earns"));
+}
+
 TEST(Demand, says_that_the_answers_of_other_formats_are_not_compared) {
     ReportModel model;
     model.configurations = two_that_differ();

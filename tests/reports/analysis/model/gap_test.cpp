@@ -261,6 +261,12 @@ TEST(Gap, NamesTheLargestPartAndWhatItWouldMove) {
     EXPECT_EQ(first_to_fix(gap), nullptr);
     gap.parts.back().ms = -0.5;
     EXPECT_EQ(first_to_fix(gap)->name, "batch shortfall");
+    EXPECT_THAT(
+        what_to_fix_first(gap),
+        HasSubstr("2.00 ms of the 10.0 ms of a step, or 1.50 ms, because the parts add up to 0.500 ms "
+                  "more than the step; without it $1.00 → $0.850 per million output tokens or less."));
+    EXPECT_THAT(what_to_fix_first(gap, false, false),
+                AllOf(Not(HasSubstr("→")), HasSubstr("cheaper only if more requests are sent")));
     gap.parts.back().ms = 7;
     Gap uncounted = gap;
     uncounted.parts[1].ms.reset();
@@ -271,6 +277,8 @@ TEST(Gap, NamesTheLargestPartAndWhatItWouldMove) {
     gap.parts.push_back({.name = "overhead", .ms = 0.9, .remedy = "graphs"});
     EXPECT_EQ(first_to_fix(gap), nullptr);
     EXPECT_THAT(what_to_fix_first(gap), StartsWith("the hardware limit is 5.00 ms of the 10.0 ms of a step"));
+    gap.parts.front().ms = 10.2;
+    EXPECT_THAT(what_to_fix_first(gap), StartsWith("the hardware limit is all of the 10.0 ms of a step"));
     gap.parts.clear();
     EXPECT_EQ(what_to_fix_first(gap), "");
 }

@@ -336,6 +336,7 @@ TEST(Join, DividesByTheShareOfTimeThatEarns) {
     EXPECT_NEAR(model.configurations.front().points.front().cost->usd_per_m_output,
                 2 * 0.10 / 3600 * 1e6 / 90, 1e-9);
     EXPECT_THAT(model.price->rates.front().source, HasSubstr("50.0 % of the time earns"));
+    EXPECT_THAT(model.configurations.front().answer, HasSubstr("per hour; 50.0 % of the time earns)"));
 }
 
 TEST(Join, HoldsEveryPointAgainstTheLimitAtItsOwnLoad) {
@@ -715,8 +716,10 @@ TEST(Join, AnswersInASentence) {
     const Configuration& c = model.configurations.front();
     EXPECT_THAT(c.answer,
                 StartsWith(c.title + ": $0.174 per million output tokens at 20.0 tok/s per user, c=8 (2 "
-                                     "CPU cores at $0.100 per hour). At the same speed per user, the "
-                                     "hardware's limit is $0."));
+                                     "CPU cores at $0.100 per hour). At "));
+    EXPECT_THAT(c.answer, ::testing::ContainsRegex("At [0-9.]+ tok/s per user, the hardware's limit is "
+                                                   ".[0-9.]+ with 16 requests in flight, the most for which"))
+        << "20 tok/s per user are the limit of more requests than twice those of the runs";
     EXPECT_THAT(c.answer, HasSubstr("Valid, 2 points, 2026-11-21."));
     LoadedRun invalid = run(8, 20, 160);
     invalid.result.validity.verdict = Verdict::invalid;
@@ -858,6 +861,11 @@ TEST(Answer, NamesThePartThatTheSectionSaysToFixFirst) {
     slow.result.provenance.simulator["step_s"] = 0.003;
     const Configuration c = build_report({slow}, cpu_options()).configurations.front();
     const Gap& gap = c.points.front().gap.value();
+    EXPECT_THAT(gap.first_to_fix, HasSubstr("→"));
+    slow.result.concurrency.reset();
+    slow.result.request_rate = 4;
+    EXPECT_THAT(build_report({slow}, cpu_options()).configurations.front().points.front().gap->first_to_fix,
+                AllOf(HasSubstr("only if more requests are sent"), Not(HasSubstr("→"))));
     const GapPart* const first = first_to_fix(gap);
     ASSERT_NE(first, nullptr);
     EXPECT_THAT(c.answer, HasSubstr(" is " + (first->name == kResidualPart ? std::string("not attributed")
@@ -871,7 +879,8 @@ TEST(Answer, DoesNotBlameRequestsThatWaitForMemoryThatTheLimitHasNotEither) {
     queued.result.throughput.set(figure::kOutputTokens, 500);
     const Configuration c = build_report({queued}, cpu_options()).configurations.front();
     EXPECT_GT(part_of(c.points.front(), "batch shortfall").ms.value_or(0), 0);
-    EXPECT_THAT(c.answer, AllOf(HasSubstr("with 4 requests in flight"), Not(HasSubstr("batch shortfall"))));
+    EXPECT_THAT(c.answer, AllOf(HasSubstr("with 4 requests in flight, as many as the memory holds"),
+                                Not(HasSubstr("same speed")), Not(HasSubstr("batch shortfall"))));
 }
 
 TEST(Report, HasATitleThatSaysWhatItFound) {
