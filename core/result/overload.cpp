@@ -15,9 +15,12 @@ std::string served_text(const RunResult& result) {
     const auto served = result.throughput.at(figure::kRequests);
     if (!result.request_rate || !served) return {};
     const double window_s = result.window.end_s - result.window.begin_s;
-    if (kept_up(result) && result.window.steady && result.counts.in_window > 0 && window_s > 0)
+    const bool has_arrivals = result.window.steady && result.counts.in_window > 0 && window_s > 0;
+    const double arrived = has_arrivals ? static_cast<double>(result.counts.in_window) / window_s : 0;
+    if (kept_up(result) && *served >= (has_arrivals ? arrived : *result.request_rate)) return {};
+    if (kept_up(result) && has_arrivals)
         return fmt::format("served {} of the {} req/s that arrived", number_text(*served),
-                           number_text(static_cast<double>(result.counts.in_window) / window_s));
+                           number_text(arrived));
     return fmt::format("served {} of {} req/s", number_text(*served), number_text(*result.request_rate));
 }
 

@@ -14,8 +14,8 @@ inline constexpr std::string_view kDiverging = "diverging";
 bool kept_up(const RunResult& result);
 
 /// "served 13.1 of 20 req/s", of an open loop with a rate; empty of another run. If the server kept up over a
-/// steady window, "served 24.5 of the 24.6 req/s that arrived": by chance, a short window sees fewer or more
-/// requests than the plan has on average.
+/// steady window, "served 24.5 of the 24.6 req/s that arrived", because by chance a short window sees fewer
+/// or more requests than the plan has on average; empty if it served at least as many.
 std::string served_text(const RunResult& result);
 
 /// "the server does not keep up with the arrivals (served 13.1 of 20 req/s)"; empty if it kept up.

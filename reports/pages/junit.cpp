@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/result/overload.h"
+#include "core/result/slo.h"
 #include "core/validity/validity.h"
 #include "reports/document/table.h"
 #include "reports/pages/html.h"
@@ -14,24 +15,12 @@ namespace {
 
 JunitCase case_of(const RunResult& run, const SloResult& slo) {
     JunitCase one{.name = slo.key};
-    const std::string value = slo.value
-                                  ? fmt::format("is {:.4g}, and the limit is {:.4g}", *slo.value, slo.limit)
-                                  : fmt::format("has no value, and the limit is {:.4g}", slo.limit);
-    switch (slo.verdict) {
-        case SloVerdict::met:
-        case SloVerdict::within:
-            return one;
-        case SloVerdict::missed:
-            one.element = one.type = "failure";
-            one.message =
-                fmt::format("{} {}{}{}", slo.key, value, kept_up(run) ? "" : "; ", overload_text(run));
-            return one;
-        case SloVerdict::insufficient:
-            one.element = one.type = "error";
-            one.message = fmt::format("{} {}; {}", slo.key, value,
-                                      slo.note.empty() ? "too few requests to tell" : slo.note);
-            return one;
-    }
+    if (slo.verdict == SloVerdict::met || slo.verdict == SloVerdict::within) return one;
+    one.element = one.type = slo.verdict == SloVerdict::missed ? "failure" : "error";
+    one.message = slo_text(run, slo);
+    const std::string overload = overload_text(run);
+    if (slo.verdict == SloVerdict::missed && one.message.find(overload) == std::string::npos)
+        one.message += "; " + overload;
     return one;
 }
 

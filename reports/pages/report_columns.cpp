@@ -1,6 +1,7 @@
 #include "reports/pages/report_columns.h"
 
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "core/result/figures.h"
@@ -193,7 +194,7 @@ std::string cell_of(const ReportColumn& column, const ReportPoint& point) {
     if (!value) return "–";
     const double shown = *value * column.scale;
     if (column.style == ColumnStyle::dollars) return dollars(shown);
-    if (column.unit.empty()) return grouped(static_cast<std::uint64_t>(shown));
+    if (column.unit.empty() && shown == std::floor(shown)) return grouped(static_cast<std::uint64_t>(shown));
     return significant(shown);
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "core/result/figures.h"
@@ -45,6 +46,23 @@ TEST(FiguresShown, every_row_of_the_table_is_a_column_of_the_report) {
         for (const ReportColumn& column : report_columns()) shown = shown || column.key == figure.key;
         EXPECT_TRUE(shown) << figure.key;
     }
+}
+
+TEST(FiguresShown, a_number_without_a_unit_is_rounded_and_counts_are_whole) {
+    ReportPoint point;
+    point.result = sample::run(4);
+    const auto cell = [&](std::string_view key) {
+        const auto column = std::ranges::find(report_columns(), key, &ReportColumn::key);
+        return cell_of(*column, point);
+    };
+    EXPECT_EQ(cell("requests"), "600");
+    point.result.counts.requests = 12345;
+    EXPECT_EQ(cell("requests"), "12,345");
+    point.result.jobs.emplace();
+    point.result.jobs->jobs_per_hour = 996.986;
+    EXPECT_EQ(cell("jobs_per_hour"), "997");
+    point.result.jobs->jobs_per_hour = 0.9;
+    EXPECT_EQ(cell("jobs_per_hour"), "0.900");
 }
 
 }  // namespace
