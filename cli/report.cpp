@@ -89,22 +89,6 @@ class Sweeps {
     std::vector<reports::LoadedSearch> searches_;
 };
 
-/// Returns each result once, in the order in which the directories were named.
-reports::ResultDirectories found_results(const ReportCommand& command) {
-    reports::ResultDirectories found;
-    const auto add = [](const std::vector<fs::path>& from, std::vector<fs::path>& to) {
-        for (const fs::path& path : from)
-            if (std::ranges::find(to, path) == to.end()) to.push_back(path);
-    };
-    for (const std::string& directory : command.directories) {
-        const reports::ResultDirectories some = reports::find_result_directories(directory);
-        add(some.runs, found.runs);
-        add(some.caches, found.caches);
-        add(some.gates, found.gates);
-    }
-    return found;
-}
-
 reports::NamedGates loaded_gates(const std::vector<fs::path>& found) {
     reports::NamedGates gates;
     for (const fs::path& directory : found) {
@@ -358,7 +342,7 @@ std::string answers_of(const ReportModel& model) {
 ReportModel model_of(const ReportCommand& command) {
     reports::JoinOptions options = join_options(command);
     Sweeps sweeps;
-    const reports::ResultDirectories found = found_results(command);
+    const reports::ResultDirectories found = reports::find_result_directories(command.directories);
     std::vector<reports::LoadedRun> runs = loaded_runs(command, found.runs, sweeps);
     options.caches = loaded_caches(found.caches);
     if (command.title.empty() && found.runs.empty() && options.caches.size() == 1)
@@ -574,8 +558,8 @@ void add_report(CLI::App& app) {
         ->capture_default_str();
     sub->add_option("--slo", command->slos,
                     "Limits on percentiles: TAG:MILLISECONDS for the p90 or TAG_pNN:MILLISECONDS, e.g. "
-                    "\"ttft_p95:800 tpot:15\"; may be repeated [the runs' --goodput, if all have the same; "
-                    "else the limits of their search]");
+                    "\"ttft_p95:800 tpot:15\"; may be repeated [the runs' --slo, if all have the same; else "
+                    "their --goodput; else the limits of their search]");
     auto* const refold = sub->add_flag(
         "--refold", command->refold,
         "Compute the figures of every run again from its requests.jsonl and events.bin, so that --slo "
@@ -598,8 +582,10 @@ void add_report(CLI::App& app) {
         ->capture_default_str();
     sub->add_option("--y", command->y, "Vertical axis of the front: usd_per_m or tokens_per_s_per_gpu")
         ->capture_default_str();
-    sub->add_flag("--anyway", command->anyway,
-                  "Also compare runs whose workload, model, price basis or quality differs");
+    sub->add_flag(
+        "--anyway", command->anyway,
+        "Also compare runs whose workload, model, price basis or quality differs, or whose percentile is "
+        "not certified");
     sub->add_option("--title", command->title, "Title of the page");
     auto* const out =
         sub->add_option("--out,-o", command->out, "File to write, or a directory for report.html");

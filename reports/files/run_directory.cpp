@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <system_error>
+#include <utility>
 
 #include "core/error.h"
 #include "core/run/result_of.h"
@@ -182,6 +184,22 @@ ResultDirectories find_result_directories(const fs::path& path) {
                         path.string(), kWatchFileName, (path / kWatchFileName).string()));
     throw UsageError(fmt::format("no {} and no {} at or below {}; give a directory that {} wrote",
                                  kRunFileName, kCacheFileName, path.string(), kCommands));
+}
+
+ResultDirectories find_result_directories(const std::vector<std::string>& paths) {
+    ResultDirectories found;
+    std::set<std::pair<const void*, fs::path>> known;  // list and directory
+    const auto add = [&](const std::vector<fs::path>& from, std::vector<fs::path>& to) {
+        for (const fs::path& directory : from)
+            if (known.emplace(&to, fs::weakly_canonical(directory)).second) to.push_back(directory);
+    };
+    for (const std::string& path : paths) {
+        const ResultDirectories some = find_result_directories(fs::path(path));
+        add(some.runs, found.runs);
+        add(some.caches, found.caches);
+        add(some.gates, found.gates);
+    }
+    return found;
 }
 
 }  // namespace paretoken::reports

@@ -56,4 +56,7 @@ struct ResultDirectories {
 /// Finds runs like find_run_directories(), also none, and experiments on prefix caching and gates.
 ResultDirectories find_result_directories(const std::filesystem::path& path);
 
+/// Those of several paths in their order, each directory once, even if the paths name it in different ways.
+ResultDirectories find_result_directories(const std::vector<std::string>& paths);
+
 }  // namespace paretoken::reports

@@ -205,6 +205,19 @@ TEST(FindResultDirectories, TakesAnExperimentOnPrefixCachingAsOneResultBesideRun
     EXPECT_THAT(message_of([&] { find_result_directories(empty.path()); }), HasSubstr("cache.json"));
 }
 
+TEST(FindResultDirectories, TakesADirectoryOnceWhicheverPathsNameIt) {
+    TemporaryDirectory directory;
+    for (const char* const run : {"sweep/c1", "sweep/c2"}) {
+        fs::create_directories(directory.path() / run);
+        write_run(directory.path() / run, sample::run(1));
+    }
+    const std::string sweep = (directory.path() / "sweep").string();
+    fs::create_directory_symlink("sweep", directory.path() / "link");
+    const ResultDirectories found = find_result_directories(std::vector<std::string>{
+        sweep, sweep + "/", sweep + "/./c2", (directory.path() / "link" / "c1").string()});
+    EXPECT_THAT(found.runs, ElementsAre(fs::path(sweep) / "c1", fs::path(sweep) / "c2"));
+}
+
 TEST(FindRunDirectories, RefusesASweepThatLostAPointAndDirectoriesWithoutRuns) {
     const TemporaryDirectory directory;
     EXPECT_THAT(message_of([&] { find_run_directories(directory.path()); }), HasSubstr("run.json"));
