@@ -215,6 +215,14 @@ void add_differences(const std::vector<ComparedSide>& sides, std::vector<std::st
                         ? fmt::format("{} x {}", run.provenance.hardware_count, run.provenance.hardware)
                         : run.provenance.hardware;
          }},
+        {"weights",
+         [](const RunResult& run) {
+             return run.provenance.model_card ? run.provenance.model_card->weights : std::string();
+         }},
+        {"KV cache",
+         [](const RunResult& run) {
+             return run.provenance.model_card ? run.provenance.model_card->kv : std::string();
+         }},
         {"server", [](const RunResult& run) { return run.provenance.server_kind; }},
         {"dataset", [](const RunResult& run) { return run.workload.dataset; }},
         {"prompt tokens per request",
@@ -229,19 +237,27 @@ void add_differences(const std::vector<ComparedSide>& sides, std::vector<std::st
          }},
         {"host of the client", [](const RunResult& run) { return run.provenance.host; }},
     };
-    for (const Condition& condition : kConditions) {
+    const auto add = [&](std::string_view name, const auto& of) {
         std::vector<std::string> texts;
         for (const ComparedSide& side : sides) {
             std::set<std::string, NaturalLess> values;
             for (const ReportPoint& point : side.points)
-                if (std::string text = condition.of(point.result); !text.empty())
-                    values.insert(std::move(text));
+                if (std::string text = of(point.result); !text.empty()) values.insert(std::move(text));
             texts.push_back(joined_texts(values));
         }
-        if (std::ranges::all_of(texts, [&](const std::string& text) { return text == texts.front(); }))
-            continue;
-        differences.push_back(fmt::format("{}: {}", condition.name, fmt::join(texts, " | ")));
-    }
+        if (std::ranges::any_of(texts, [&](const std::string& text) { return text != texts.front(); }))
+            differences.push_back(fmt::format("{}: {}", name, fmt::join(texts, " | ")));
+    };
+    for (const Condition& condition : kConditions) add(condition.name, condition.of);
+    std::set<std::string> labels;
+    for (const ComparedSide& side : sides)
+        for (const ReportPoint& point : side.points)
+            for (const auto& [name, value] : point.result.provenance.metadata) labels.insert(name);
+    for (const std::string& label : labels)
+        add(label, [&](const RunResult& run) {
+            const auto found = run.provenance.metadata.find(label);
+            return found == run.provenance.metadata.end() ? std::string() : found->second;
+        });
 }
 
 }  // namespace

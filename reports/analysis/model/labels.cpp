@@ -234,17 +234,22 @@ std::vector<RunGroup> grouped_runs(std::vector<LoadedRun> runs,
         base.fingerprint.clear();
         return base;
     };
-    std::map<BaseKey, std::map<std::string, std::vector<const Labels*>>> sweeps;
-    std::map<BaseKey, std::map<std::string, std::vector<const Labels*>>> of_all_workloads;
+    using Sweeps = std::map<std::string, std::vector<const Labels*>>;
+    std::map<BaseKey, Sweeps> sweeps;
+    std::map<BaseKey, Sweeps> of_all_workloads;
+    Sweeps of_all;  // what tells these apart names curves of other hardware, models and workloads too
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const BaseKey base = base_of(runs[i]);
         sweeps[base][sweep_of(runs[i])].push_back(&all[i]);
         of_all_workloads[without_workload(base)][sweep_of(runs[i])].push_back(&all[i]);
+        of_all[sweep_of(runs[i])].push_back(&all[i]);
     }
+    const std::set<std::string> telling_all = telling_labels(of_all);
     std::map<BaseKey, std::set<std::string>> telling;
     for (const auto& [base, of] : sweeps) {
         telling[base] = by ? std::set<std::string>(by->begin(), by->end()) : telling_labels(of);
         if (by) continue;
+        telling[base].insert(telling_all.begin(), telling_all.end());
         for (const std::string& name : telling_labels(of_all_workloads[without_workload(base)]))
             if (describes_workload(name)) telling[base].insert(name);
     }

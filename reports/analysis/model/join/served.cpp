@@ -118,7 +118,8 @@ std::string hardware_title(const Served& served, const Provenance& provenance) {
     if (served.simulated) {
         const bool is_named = cards::find_gpu(served.hardware).has_value();
         const std::string as = served.priced && !is_named ? " priced as " + counted(*served.priced) : "";
-        return (served.hardware.starts_with("sim:") ? "" : "simulated ") + served.hardware + as;
+        const cards::PricedHardware named{served.hardware, std::max(1u, provenance.hardware_count), {}};
+        return (served.hardware.starts_with("sim:") ? "" : "simulated ") + counted(named) + as;
     }
     if (served.datasheet)
         return served.priced && served.priced->count > 1

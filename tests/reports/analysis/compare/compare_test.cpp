@@ -75,5 +75,16 @@ TEST(Compare, names_differences_of_conditions_first) {
                 ElementsAre(HasSubstr("measured by: paretoken  | AIPerf 0.13.0"), HasSubstr("model: m | n")));
 }
 
+TEST(Compare, names_number_formats_and_labels_that_differ) {
+    ReportPoint bf16 = point(100);
+    bf16.result.provenance.model_card = ModelCardNote{"llama", "llama", "bf16", "bf16", "0"};
+    bf16.result.provenance.metadata = {{"build", "b1"}};
+    ReportPoint fp8 = bf16;
+    fp8.result.provenance.model_card->weights = "fp8";
+    fp8.result.provenance.metadata = {{"build", "b1"}, {"threads", "2"}};
+    EXPECT_THAT(comparison_of({{"a", {bf16}}, {"b", {fp8}}}).differences,
+                ElementsAre("weights: bf16 | fp8", "threads: not known | 2"));
+}
+
 }  // namespace
 }  // namespace paretoken::reports
