@@ -260,6 +260,8 @@ std::string frontier_section(const ReportModel& model) {
     html +=
         "<li><span class=\"marker\" data-key=\"crossed\"></span>invalid, off the line"
         "<li>bars: 95 % interval of throughput";
+    if (model.configurations.size() > 1 && (model.front.separate.empty() || model.front.anyway))
+        html += "<li>wide grey line: the runs that no run of any configuration beats, if they are of several";
     if (banded) html += "<li>pale bars: range of the card's prices; the limit shifts with it";
     if (!model.what_ifs.empty())
         html += "<li><span class=\"marker\" data-key=\"dashed\"></span>with “est.”: estimated, not measured";
@@ -348,6 +350,8 @@ std::string point_row(const std::vector<const ReportColumn*>& columns, const Con
         configuration.name.empty() ? "" : fmt::format(" <small>{}</small>", escaped(configuration.name)),
         badge(point.result.validity.verdict),
         point.why_not.empty() ? "" : fmt::format("<small>{}</small>", escaped(point.why_not)));
+    if (!point.missed_own_slo.empty())
+        html += fmt::format("<small>{}</small>", escaped(point.missed_own_slo));
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const std::optional<double> value = columns[i]->value(point);
         std::string css_class = i == 0 || columns[i - 1]->group != columns[i]->group ? "starts" : "";

@@ -37,11 +37,13 @@ std::string table_of(const Configuration& configuration) {
     for (const ReportPoint& point : configuration.points) {
         text += fmt::format("| {} |", markdown_escaped(point.load_label));
         for (const ReportColumn* column : columns) text += fmt::format(" {} |", cell_of(*column, point));
-        text += fmt::format(" {}{} |\n", name_of(point.result.validity.verdict),
-                            point.on_front ? ", on the front"
-                            : point.why_not.empty() || point.result.validity.verdict == Verdict::invalid
-                                ? ""
-                                : ", " + markdown_escaped(point.why_not));
+        text +=
+            fmt::format(" {}{}{} |\n", name_of(point.result.validity.verdict),
+                        point.on_front ? ", on the front"
+                        : point.why_not.empty() || point.result.validity.verdict == Verdict::invalid
+                            ? ""
+                            : ", " + markdown_escaped(point.why_not),
+                        point.missed_own_slo.empty() ? "" : ", " + markdown_escaped(point.missed_own_slo));
     }
     return text;
 }

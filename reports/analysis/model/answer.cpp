@@ -9,6 +9,7 @@
 #include "reports/analysis/cost/cost.h"
 #include "reports/analysis/model/choice.h"
 #include "reports/analysis/model/gap.h"
+#include "reports/analysis/model/quality.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {
@@ -139,6 +140,8 @@ std::string answer_sentence(const Configuration& configuration, const AnswerInpu
     if (point->gap) text += where_the_gap_goes(*point->gap, inputs);
     text += '.';
     if (!point->certified) text += fmt::format(" The speed per user is not certified: {}.", kWhyUncertified);
+    if (!point->missed_own_slo.empty()) text += fmt::format(" This run {}.", point->missed_own_slo);
+    if (configuration.quality) text += " " + quality_text(*configuration.quality, inputs.worse_than);
     return text + " " + trust;
 }
 
@@ -150,14 +153,26 @@ std::string answer_title(const ReportModel& model) {
         return text.substr(0, std::min(text.find(". "), text.size() - 1));
     }
     const std::vector<Choice>& ranked = model.choice.ranked;
-    if (model.configurations.size() > 1 && !ranked.empty() && ranked.front().usd_per_m_output)
-        return fmt::format("${} per million output tokens: {}", dollars(*ranked.front().usd_per_m_output),
-                           model.configurations[ranked.front().configuration].title);
+    const auto about_slo = [](const ReportPoint* point) {
+        return point == nullptr || point->missed_own_slo.empty()
+                   ? ""
+                   : fmt::format("; this run {}", point->missed_own_slo);
+    };
+    if (model.configurations.size() > 1 && !ranked.empty() && ranked.front().usd_per_m_output) {
+        const std::size_t first = ranked.front().configuration;
+        const Configuration& best = model.configurations[first];
+        const bool is_of_one_workload = !choices_differ(model, &Configuration::workload);
+        return fmt::format("${} per million output tokens: {}{}{}{}",
+                           dollars(*ranked.front().usd_per_m_output), best.title,
+                           is_of_one_workload ? "" : fmt::format(" ({})", best.workload),
+                           worse_answers_clause(model, first), about_slo(answer_point(best)));
+    }
     const ReportPoint* const point =
         model.configurations.size() == 1 ? answer_point(model.configurations.front()) : nullptr;
     if (point == nullptr || !point->cost) return "Cost and performance";
-    return fmt::format("${} per million output tokens at {} tok/s per user",
-                       dollars(point->cost->usd_per_m_output), significant(point->interactivity));
+    return fmt::format("${} per million output tokens at {} tok/s per user{}",
+                       dollars(point->cost->usd_per_m_output), significant(point->interactivity),
+                       about_slo(point));
 }
 
 }  // namespace paretoken::reports

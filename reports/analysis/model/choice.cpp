@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <set>
 #include <tuple>
 
 #include "core/plan/plan_arguments.h"
@@ -16,6 +17,7 @@
 #include "core/result/overload.h"
 #include "core/spec.h"
 #include "core/stable_sort.h"
+#include "reports/analysis/model/quality.h"
 #include "reports/analysis/sweep/longer_run.h"
 #include "reports/analysis/sweep/sweep.h"
 #include "reports/document/table.h"
@@ -200,6 +202,7 @@ Choice choice_of(const Configuration& configuration, std::size_t index, const st
     if (std::string served = served_text(best->result); !served.empty())
         choice.margins.push_back(std::move(served));
     if (!choice.shown) choice.margins.emplace_back("within the limits, not shown at 99 %");
+    if (!best->missed_own_slo.empty()) choice.margins.push_back(best->missed_own_slo);
     Again again =
         run_again(choice.within.empty() ? best->result : within->result, configuration, slos, slo_texts);
     choice.command = std::move(again.command);
@@ -290,11 +293,28 @@ std::string unfit_because(const ReportPoint& point, const std::vector<Slo>& slos
     return missed_slo(point, slos);
 }
 
-std::vector<std::string> common_goodput(const std::vector<Configuration>& configurations) {
+std::string missed_own_slo(const RunResult& result, const std::vector<Slo>& slos) {
+    const auto planned = result.plan.find("slo");
+    if (planned == result.plan.end() || result.slo.empty()) return {};
+    std::vector<std::string> missed;
+    for (const std::string& text : slo_texts_in(planned->second)) {
+        const std::string name = name_of(parse_slo(text));
+        const auto is_missed = [&](const SloResult& own) {
+            return own.key == name && own.verdict == SloVerdict::missed;
+        };
+        const auto is_on_it = [&](const Slo& slo) { return name_of(slo) == name; };
+        if (std::ranges::any_of(result.slo, is_missed) && std::ranges::none_of(slos, is_on_it))
+            missed.push_back(text);
+    }
+    return missed.empty() ? "" : fmt::format("missed its own SLO {}", fmt::join(missed, " "));
+}
+
+std::vector<std::string> common_limits(const std::vector<Configuration>& configurations,
+                                       const std::string& name) {
     std::optional<std::string> common;
     for (const Configuration& configuration : configurations) {
         for (const ReportPoint& point : configuration.points) {
-            const auto found = point.result.plan.find("goodput");
+            const auto found = point.result.plan.find(name);
             const std::string own = found == point.result.plan.end() ? "" : found->second;
             if (common && *common != own) return {};
             common = own;
@@ -314,6 +334,34 @@ ChoiceTable choices_of(const std::vector<Configuration>& configurations, const s
     };
     sort_stably(table.ranked, [&](const Choice& a, const Choice& b) { return place(a) < place(b); });
     return table;
+}
+
+void mark_worse_answers(ChoiceTable& table, const std::vector<Configuration>& configurations) {
+    for (Choice& choice : table.ranked) {
+        const auto& own = configurations[choice.configuration].quality;
+        const auto better = std::ranges::find_if(table.ranked, [&](const Choice& other) {
+            return is_certainly_worse(own, configurations[other.configuration].quality);
+        });
+        if (better == table.ranked.end()) continue;
+        const Configuration& other = configurations[better->configuration];
+        choice.worse_than =
+            fmt::format("{} ({})", other.name.empty() ? other.title : other.name, right_text(*other.quality));
+    }
+}
+
+std::string worse_answers_clause(const ReportModel& model, std::size_t configuration) {
+    const auto choice = std::ranges::find(model.choice.ranked, configuration, &Choice::configuration);
+    const auto& own = model.configurations[configuration].quality;
+    if (choice == model.choice.ranked.end() || choice->worse_than.empty() || !own) return {};
+    return fmt::format(", whose answers ({}) are certainly worse than those of {}", right_text(*own),
+                       choice->worse_than);
+}
+
+bool choices_differ(const ReportModel& model, std::string Configuration::*member) {
+    std::set<std::string> values;
+    for (const Choice& one : model.choice.ranked)
+        if (one.why_not.empty()) values.insert(model.configurations[one.configuration].*member);
+    return values.size() > 1;
 }
 
 }  // namespace paretoken::reports

@@ -36,12 +36,27 @@ double cost_of(const ReportPoint& point);
 /// limits; null if there is none. If several cost the same within 3 %, it is the fastest for a user.
 const ReportPoint* cheapest_fitting(const Configuration& configuration, bool shown);
 
-/// The --goodput of the runs, as texts; empty unless all have the same.
-std::vector<std::string> common_goodput(const std::vector<Configuration>& configurations);
+/// The limits of the runs' plans by this name ("slo", "goodput"), as texts; empty unless all have the same.
+std::vector<std::string> common_limits(const std::vector<Configuration>& configurations,
+                                       const std::string& name);
+
+/// "missed its own SLO ttft_p99:45", of the limits of the run on percentiles that `slos` does not limit;
+/// empty if it missed none.
+std::string missed_own_slo(const RunResult& result, const std::vector<Slo>& slos);
 
 /// Compares the configurations with `slos`; `texts` holds the same limits as the user wrote them. The
 /// members of the points must be set, as build_report() (reports/analysis/model/join.h) does.
 ChoiceTable choices_of(const std::vector<Configuration>& configurations, const std::vector<Slo>& slos,
                        const std::vector<std::string>& texts);
+
+/// Sets Choice::worse_than of every choice by the qualities of the configurations.
+void mark_worse_answers(ChoiceTable& table, const std::vector<Configuration>& configurations);
+
+/// ", whose answers (60.0 % right) are certainly worse than those of weights=bf16 (80.0 % right)"; empty if
+/// they are not.
+std::string worse_answers_clause(const ReportModel& model, std::size_t configuration);
+
+/// Whether the configurations with a choice differ in a member, such as the workload.
+bool choices_differ(const ReportModel& model, std::string Configuration::*member);
 
 }  // namespace paretoken::reports

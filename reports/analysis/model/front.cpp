@@ -11,6 +11,7 @@
 #include "core/result/metrics.h"
 #include "reports/analysis/model/choice.h"
 #include "reports/analysis/model/pareto.h"
+#include "reports/analysis/model/quality.h"
 
 namespace paretoken::reports {
 namespace {
@@ -86,21 +87,14 @@ std::optional<Contender> contender(const ReportPoint& point, PointAt at, const F
     return out;
 }
 
-bool is_certainly_worse(const Quality& a, const Quality& b) {
-    return a.ci95.high < b.ci95.low;
-}
-
-/// Whether two scores are shares of right answers to the same questions; other scores cannot be compared.
-bool are_comparable(const std::optional<Quality>& a, const std::optional<Quality>& b) {
-    return a && b && a->probe == b->probe;
-}
-
 /// Whether quality allows points of `a` to dominate points of `b`.
 bool quality_allows(const Configuration& a, const Configuration& b, const FrontOptions& options) {
     if (options.quality_equal || options.anyway) return true;
-    if (are_comparable(a.quality, b.quality)) return !is_certainly_worse(*a.quality, *b.quality);
+    if (are_comparable(a.quality, b.quality)) return !is_certainly_worse(a.quality, b.quality);
     return a.precision == b.precision;
 }
+
+constexpr std::string_view kNoPrice = "no price";
 
 /// The difference that keeps two configurations off a common front, in words; empty when there is none.
 std::string differing_part(const Configuration& a, const Configuration& b, bool in_dollars) {
@@ -117,16 +111,17 @@ std::string differing_part(const Configuration& a, const Configuration& b, bool 
         return a.workload == b.workload ? std::string("other options of the workload")
                                         : fmt::format("another workload ({})", b.workload);
     if (!in_dollars) return "";
-    if (b.price_basis.empty() && !a.price_basis.empty()) return "no price";
+    const bool lack_prices = a.price_basis.empty() && b.price_basis.empty();
+    if (lack_prices) return a.title == b.title ? "" : std::string(kNoPrice);
+    if (a.price_basis.empty() || b.price_basis.empty()) return std::string(kNoPrice);
     if (a.price_basis != b.price_basis) return fmt::format("another price basis ({})", b.price_basis);
-    if (a.price_basis.empty() && a.title != b.title) return "no price";
     return "";
 }
 
 class Fronts {
   public:
     Fronts(const std::vector<Configuration>& configurations, const FrontOptions& options, bool in_dollars)
-        : options_(options), size_(configurations.size()), allowed_(size_ * size_) {
+        : anyway_(options.anyway), size_(configurations.size()), allowed_(size_ * size_) {
         for (std::size_t a = 0; a < size_; ++a)
             for (std::size_t b = 0; b < size_; ++b) {
                 const Configuration& one = configurations[a];
@@ -143,12 +138,12 @@ class Fronts {
 
     bool may_dominate(const Contender& a, const Contender& b) const {
         if (a.at.configuration == b.at.configuration) return true;
-        if (!a.certified && !options_.anyway) return false;
+        if (!a.certified && !anyway_) return false;
         return allowed_[a.at.configuration * size_ + b.at.configuration];
     }
 
   private:
-    const FrontOptions& options_;
+    bool anyway_;
     std::size_t size_;
     std::vector<bool> allowed_;
 };
@@ -236,6 +231,17 @@ std::string title_of(const Configuration& configuration) {
     return configuration.name.empty() ? configuration.title : configuration.name;
 }
 
+/// A sentence about two configurations that cannot be compared in dollars, not even with --anyway.
+std::string without_price(const Configuration& first, const Configuration& other) {
+    const bool lack_both = first.price_basis.empty() && other.price_basis.empty();
+    const Configuration& priceless = first.price_basis.empty() ? first : other;
+    return fmt::format("{}, so they do not share a front in dollars.",
+                       lack_both
+                           ? fmt::format("Neither {} nor {} has a price", title_of(first), title_of(other))
+                           : fmt::format("{} has no price, and {} has one", title_of(priceless),
+                                         title_of(&priceless == &first ? other : first)));
+}
+
 /// Sentences about the configurations that cannot be compared with the first one, each with the part that
 /// differs, and one sentence if the quality of number formats is not known.
 std::vector<std::string> separations(const std::vector<Configuration>& configurations,
@@ -245,12 +251,12 @@ std::vector<std::string> separations(const std::vector<Configuration>& configura
     bool quality_unknown = false;
     for (std::size_t b = 1; b < configurations.size(); ++b) {
         const std::string part = differing_part(configurations[0], configurations[b], in_dollars);
-        const bool helps = !options.anyway && part != "no price";  // --anyway gives no price
         const std::string what = options.anyway ? "; they share a front nevertheless (--anyway)"
-                                                : fmt::format(", so they do not share a front{}",
-                                                              helps ? "; --anyway joins them" : "");
+                                                : ", so they do not share a front; --anyway joins them";
         const std::string first = title_of(configurations[0]);
-        if (part.starts_with("another workload"))
+        if (part == kNoPrice)
+            texts.push_back(without_price(configurations[0], configurations[b]));
+        else if (part.starts_with("another workload"))
             of_workloads.push_back(fmt::format("{} and {} have different workloads{}.", first,
                                                title_of(configurations[b]), what));
         else if (!part.empty())
@@ -269,6 +275,15 @@ std::vector<std::string> separations(const std::vector<Configuration>& configura
                                         ? "; they share a front nevertheless (--anyway)"
                                         : ", so they do not share a front with it; --anyway joins them")};
     texts.insert(texts.end(), of_workloads.begin(), of_workloads.end());
+    if (options.anyway && configurations.size() > 1 &&
+        std::ranges::any_of(configurations, [&](const Configuration& one) {
+            return std::ranges::any_of(one.points, [&](const ReportPoint& point) {
+                const PercentileValue* const held = percentile_on(point, kXs[options.x]);
+                return held != nullptr && held->value && !held->certified;
+            });
+        }))
+        texts.emplace_back(
+            "A run whose percentile is not certified dominates runs of other configurations too (--anyway).");
     if (!quality_unknown || options.quality_equal) return texts;
     texts.emplace_back(
         options.anyway
@@ -318,6 +333,7 @@ FrontNote place_on_fronts(std::vector<Configuration>& configurations, const Fron
             point.why_not = unfit_because(point, options.slos);
             point.fits = point.why_not.empty();
             if (!options.slos.empty()) point.limits = verdict_on_all(point, options.slos);
+            point.missed_own_slo = missed_own_slo(point.result, options.slos);
         }
     place_within_each(configurations, options);
     for (std::size_t x = 0; x < kXs.size(); ++x)

@@ -156,11 +156,11 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
     std::vector<std::string> slo_texts = options.slo_texts;
     std::string slos_from;
     if (slos.empty()) {
-        slo_texts = common_goodput(model.configurations);
-        if (slo_texts.empty()) {
-            slo_texts = common_slos(model.searches);
-            if (!slo_texts.empty()) slos_from = names_of(model.searches);
-        }
+        const std::vector<std::string> of_searches = common_slos(model.searches);
+        for (const char* const name : {"slo", "goodput"})
+            if (slo_texts.empty()) slo_texts = common_limits(model.configurations, name);
+        if (slo_texts.empty()) slo_texts = of_searches;
+        if (!slo_texts.empty() && slo_texts == of_searches) slos_from = names_of(model.searches);
         for (const std::string& text : slo_texts) slos.push_back(parse_slo(text));
     }
     model.front = place_on_fronts(model.configurations, {.x = options.front_x,
@@ -169,15 +169,17 @@ ReportModel build_report(std::vector<LoadedRun> runs, const JoinOptions& options
                                                          .slos = slos,
                                                          .quality_equal = options.quality_equal,
                                                          .anyway = options.anyway});
+    model.choice = choices_of(model.configurations, slos, slo_texts);
+    model.choice.slos_from = std::move(slos_from);
+    if (!options.quality_equal) mark_worse_answers(model.choice, model.configurations);
     for (std::size_t i = 0; i < model.configurations.size(); ++i) {
         Configuration& configuration = model.configurations[i];
         AnswerInputs inputs =
             limits[i] ? answer_inputs(configuration, *limits[i], prices[i]) : AnswerInputs{};
         inputs.slos = slos;
+        inputs.worse_than = std::ranges::find(model.choice.ranked, i, &Choice::configuration)->worse_than;
         configuration.answer = answer_sentence(configuration, inputs);
     }
-    model.choice = choices_of(model.configurations, slos, slo_texts);
-    model.choice.slos_from = std::move(slos_from);
     if (options.demand) {
         if (slos.empty())
             throw UsageError(

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/statistics.h"
 #include "reports/analysis/model/labels.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {
@@ -100,6 +101,25 @@ std::optional<Quality> quality_of(const LoadedRun& run, const std::vector<Qualit
     if (!run.result.quality) return {};
     const ProbeScore& own = *run.result.quality;
     return Quality{own.score, static_cast<double>(own.n), own.ci95, run.directory, own.probe};
+}
+
+bool are_comparable(const std::optional<Quality>& a, const std::optional<Quality>& b) {
+    return a && b && a->probe == b->probe;
+}
+
+bool is_certainly_worse(const std::optional<Quality>& a, const std::optional<Quality>& b) {
+    return are_comparable(a, b) && a->ci95.high < b->ci95.low;
+}
+
+std::string right_text(const Quality& quality) {
+    return significant(quality.score * 100) + " % right";
+}
+
+std::string quality_text(const Quality& quality, const std::string& worse_than) {
+    return fmt::format(
+        "{} % of its {} answers are right (95 % interval {} to {} %).{}", significant(quality.score * 100),
+        tokens_text(quality.n), significant(quality.ci95.low * 100), significant(quality.ci95.high * 100),
+        worse_than.empty() ? "" : fmt::format(" They are certainly worse than those of {}.", worse_than));
 }
 
 void refuse_unmatched(const std::vector<LoadedRun>& runs, const std::vector<QualityScore>& scores) {

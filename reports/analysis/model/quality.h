@@ -33,6 +33,19 @@ std::vector<QualityScore> parse_quality(std::string_view json, const std::string
 /// the run's own probe; nothing if there is neither. Throws UsageError when two scores are for the run.
 std::optional<Quality> quality_of(const LoadedRun& run, const std::vector<QualityScore>& scores);
 
+/// Whether two scores are shares of right answers to the same questions; other scores cannot be compared.
+bool are_comparable(const std::optional<Quality>& a, const std::optional<Quality>& b);
+
+/// Whether the scores can be compared and the interval of `a` ends below that of `b`.
+bool is_certainly_worse(const std::optional<Quality>& a, const std::optional<Quality>& b);
+
+/// "60.0 % right"
+std::string right_text(const Quality& quality);
+
+/// "60.0 % of its 1,000 answers are right (95 % interval 56.9 to 63.0 %). They are certainly worse than those
+/// of weights=bf16 (80.0 % right)."; `worse_than` is Choice::worse_than, without which one sentence is left.
+std::string quality_text(const Quality& quality, const std::string& worse_than);
+
 /// Throws UsageError for a score whose labels none of the runs has.
 void refuse_unmatched(const std::vector<LoadedRun>& runs, const std::vector<QualityScore>& scores);
 

@@ -134,6 +134,7 @@ struct ReportPoint {
     std::string better_run = {};  ///< load_label of a run that measured this load better; empty if none did
     bool fits = true;             ///< whether nothing keeps it from a front: it is usable and misses no limit
     std::optional<SloVerdict> limits;  ///< verdict on all limits of the report together, if there are any
+    std::string missed_own_slo = {};   ///< missed_own_slo() (choice.h); empty if it missed none
     bool on_front = false;             ///< whether it is on the front over all comparable configurations
     bool within_noise = false;         ///< as in FrontPlace
     bool on_own_front = false;         ///< whether it is on the front of its own configuration
@@ -193,6 +194,9 @@ struct Choice {
     std::string within = {};  ///< a cheaper run that was measured within the limits: "c=64 at $0.161 is
                               ///< cheaper and …"; empty if there is none
     std::string missed = {};  ///< a cheaper run that misses a limit, with its figures; empty if there is none
+    /// A configuration whose answers are certainly better, with its score: "weights=bf16 (80.0 % right)"; the
+    /// first in the ranking if there are several, and empty if there is none.
+    std::string worse_than = {};
     std::string command = {};       ///< command that measures the run again, or the one that `within` names
     std::string command_note = {};  ///< sentences on the command: what is new in it, and what it may show
 
@@ -254,7 +258,7 @@ struct AxisLimit {
 struct FrontNote {
     std::string x;                      ///< name of the horizontal axis: "interactivity_p90"
     std::string y;                      ///< name of the vertical axis: "usd_per_m"
-    std::vector<std::string> separate;  ///< sentences that say which configurations are not compared, and why
+    std::vector<std::string> separate;  ///< sentences on what is not compared, or only with --anyway, and why
     bool anyway = false;                ///< whether they are compared nevertheless (--anyway)
     std::vector<AxisLimit> limits = {};
     bool over_time = false;  ///< whether the chart opens with the history of each load (--x date)

@@ -2,9 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
+#include "reports/analysis/model/choice.h"
 #include "reports/analysis/sections/sections.h"
 
 namespace paretoken::reports {
@@ -15,9 +15,19 @@ namespace {
 std::string remark_of(const Choice& choice) {
     std::string remark =
         choice.why_not.empty() ? fmt::format("{}", fmt::join(choice.margins, "\n")) : choice.why_not;
-    for (const std::string& other : {choice.within, choice.missed})
+    const std::string worse =
+        choice.worse_than.empty() ? "" : "answers certainly worse than those of " + choice.worse_than;
+    for (const std::string& other : {worse, choice.within, choice.missed})
         if (!other.empty()) remark += (remark.empty() ? "" : "\n") + other;
     return remark;
+}
+
+/// The share of right answers with its interval: "60.0 % (56.9–63.0)".
+std::string quality_cell(const Configuration& configuration) {
+    const auto& quality = configuration.quality;
+    if (!quality) return "–";
+    return fmt::format("{} % ({}–{})", significant(quality->score * 100),
+                       significant(quality->ci95.low * 100), significant(quality->ci95.high * 100));
 }
 
 /// The table has a column of costs if `priced`.
@@ -37,6 +47,15 @@ Table choice_table(const ReportModel& model, bool priced) {
                               one.load_label, significant(one.output_tokens_per_s),
                               significant(one.interactivity), remark_of(one)});
     }
+    const auto has_quality = [&](const Choice& one) {
+        return model.configurations[one.configuration].quality.has_value();
+    };
+    if (std::ranges::any_of(model.choice.ranked, has_quality)) {
+        table.columns.insert(table.columns.end() - 1, {"Right answers (95 % interval)"});
+        for (std::size_t i = 0; i < table.rows.size(); ++i)
+            table.rows[i].insert(table.rows[i].end() - 1,
+                                 quality_cell(model.configurations[model.choice.ranked[i].configuration]));
+    }
     const auto has_remark = [](const auto& row) { return !row.back().empty(); };
     if (std::ranges::none_of(table.rows, has_remark)) {
         table.columns.pop_back();
@@ -51,14 +70,6 @@ Table choice_table(const ReportModel& model, bool priced) {
 bool has_price(const Configuration& configuration) {
     return std::ranges::any_of(configuration.points,
                                [](const ReportPoint& point) { return point.cost.has_value(); });
-}
-
-/// Whether configurations with a choice have different workloads.
-bool workloads_differ(const ReportModel& model) {
-    std::set<std::string> workloads;
-    for (const Choice& one : model.choice.ranked)
-        if (one.why_not.empty()) workloads.insert(model.configurations[one.configuration].workload);
-    return workloads.size() > 1;
 }
 
 /// The sentences before the table.
@@ -77,8 +88,11 @@ std::string introduction(const ReportModel& model, bool priced) {
                   best);
     if (!priced)
         text += " No price is known, so the fastest is the one with the most output tokens per second.";
-    if (workloads_differ(model))
+    if (choices_differ(model, &Configuration::workload))
         text += fmt::format(" The workloads differ: compare the {} only between rows with the same workload.",
+                            priced ? "costs" : "speeds");
+    if (choices_differ(model, &Configuration::served))
+        text += fmt::format(" The models differ: compare the {} only between models that answer well enough.",
                             priced ? "costs" : "speeds");
     return text;
 }

@@ -45,8 +45,10 @@ Table cost_table(const ReportModel& model) {
 }
 
 Facts facts_of(const ReportModel& model, const CostSheet& sheet) {
-    Facts facts{{{"The chosen deployment",
-                  fmt::format("{} at {}", model.configurations[sheet.configuration].title, sheet.load_label)},
+    const Configuration& chosen = model.configurations[sheet.configuration];
+    const bool is_only = std::ranges::count(model.configurations, chosen.title, &Configuration::title) == 1;
+    Facts facts{{{"The chosen deployment", fmt::format("{} at {}{}", chosen.title, sheet.load_label,
+                                                       is_only ? "" : fmt::format(" ({})", chosen.workload))},
                  {"Output tokens per dollar", significant(sheet.output_tokens_per_usd)},
                  {"Its rent, per month of 720 h", "$" + significant(sheet.usd_per_month)}}};
     if (sheet.target_usd_per_m)

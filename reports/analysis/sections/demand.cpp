@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "reports/analysis/model/join/demand.h"
 #include "reports/analysis/sections/sections.h"
@@ -33,12 +34,17 @@ Table table_of_demand(const ReportModel& model) {
             table.rows.push_back({configuration.title, "–", "–", "–", "–", "", "–", row.why_not});
             continue;
         }
+        std::string remark =
+            row.shown ? ""
+                      : "measured within the limits, with too few requests to prove it at 99 % confidence";
+        const auto choice = std::ranges::find(model.choice.ranked, row.configuration, &Choice::configuration);
+        if (choice != model.choice.ranked.end() && !choice->worse_than.empty())
+            remark += fmt::format("{}answers certainly worse than those of {}", remark.empty() ? "" : "\n",
+                                  choice->worse_than);
         table.rows.push_back(
             {configuration.title, fmt::format("{}", row.replicas), fmt::format("{}", row.machines),
              row.usd_per_month ? "$" + dollars(*row.usd_per_month) : "–", rate_text(row), row.load_label,
-             fmt::format("{:.0f} %", row.utilization * 100),
-             row.shown ? ""
-                       : "measured within the limits, with too few requests to prove it at 99 % confidence"});
+             fmt::format("{:.0f} %", row.utilization * 100), std::move(remark)});
     }
     return table;
 }

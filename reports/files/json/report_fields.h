@@ -145,7 +145,7 @@ void fields(auto& a, Is<CachePicture> auto& v) {
 
 void fields(auto& a, Is<Choice> auto& v) {
     PARETOKEN_FIELDS(a, v, configuration, load_label, usd_per_m_output, output_tokens_per_s, interactivity,
-                     margins, why_not, shown, within, missed, command);
+                     margins, why_not, shown, within, missed, worse_than, command);
 }
 
 void fields(auto& a, Is<ChoiceTable> auto& v) {

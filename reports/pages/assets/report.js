@@ -496,11 +496,13 @@
     });
   }
 
-  /** The front over all configurations; nothing if the page says that some of them are not compared. */
+  /** A line through the runs that no run of any configuration beats, certified or not. There is none if the page says that
+   * some configurations are not compared, or if these runs are all of one configuration. */
   function commonFront(datasets) {
+    if (overTime() || data.separate) return [];
     const sets = datasets.filter((d) => d.marked && !d.switches.some((name) => hidden.has(name)));
-    const front = sets.flatMap((d) => d.data.filter((p) => p.filled && !p.invalid)).sort((a, b) => a.x - b.x || a.y - b.y);
-    if (overTime() || data.separate || sets.filter((d) => d.data.some((p) => p.filled)).length < 2) return [];
+    const front = ownCurve(sets.flatMap((d) => d.data.filter((p) => p.filled).map((p) => ({ ...p, series: d.series }))));
+    if (new Set(front.map((p) => p.series)).size < 2) return [];
     return [lineSet(0, colour("faint"), [], front.map(({ x, y }) => ({ x, y })), { borderWidth: 7, borderColor: faded(colour("faint"), 0.35) })];
   }
 

@@ -11,6 +11,7 @@
 #include "core/result/figures.h"
 #include "core/stable_sort.h"
 #include "reports/analysis/model/choice.h"
+#include "reports/analysis/model/quality.h"
 #include "reports/document/table.h"
 
 namespace paretoken::reports {
@@ -88,7 +89,7 @@ bool compares_other_answers(const ReportModel& model) {
     return !demand.asked.quality_equal && std::ranges::any_of(demand.ranked, [&](const DemandRow& row) {
         const Configuration& other = model.configurations[row.configuration];
         const bool differs = other.served != best.served || other.precision != best.precision;
-        return row.why_not.empty() && differs && !(best.quality && other.quality);
+        return row.why_not.empty() && differs && !are_comparable(best.quality, other.quality);
     });
 }
 
@@ -111,7 +112,8 @@ std::string demand_title(const ReportModel& model) {
             "No configuration carries requests within the limits, so that {} req/s cannot be planned", rate);
     const DemandRow& best = demand.ranked.front();
     return fmt::format(
-        "{} req/s need {} × {}{}", rate, best.replicas, model.configurations[best.configuration].title,
+        "{} req/s need {} × {}{}{}", rate, best.replicas, model.configurations[best.configuration].title,
+        worse_answers_clause(model, best.configuration),
         best.usd_per_month ? fmt::format(", ${} per month", dollars(*best.usd_per_month)) : "");
 }
 

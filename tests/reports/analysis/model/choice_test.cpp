@@ -187,7 +187,12 @@ TEST(Choice, never_takes_a_run_whose_server_did_not_keep_up_and_says_what_an_ope
     }
     EXPECT_THAT(choices(all, {}, {}).ranked[0].margins,
                 ElementsAre("served 13.1 of the 13.2 req/s that arrived"));
-    for (ReportPoint& point : all[1].points) point.result.window.overloaded = true;
+    for (ReportPoint& point : all[1].points) point.result.throughput.set(figure::kRequests, 13.3);
+    EXPECT_TRUE(choices(all, {}, {}).ranked[0].margins.empty()) << "no server answers more than arrive";
+    for (ReportPoint& point : all[1].points) {
+        point.result.throughput.set(figure::kRequests, 13.1);
+        point.result.window.overloaded = true;
+    }
     EXPECT_EQ(choices(all, {}, {}).ranked[0].configuration, 0U);
     for (const std::vector<Slo>& slos : {std::vector<Slo>{}, {parse_slo("tpot_p90:1000")}})
         EXPECT_EQ(unfit_because(all[1].points[0], slos),
@@ -198,9 +203,34 @@ TEST(Choice, takes_the_limits_of_the_runs_where_all_have_the_same) {
     auto all = configurations();
     for (Configuration& configuration : all)
         for (ReportPoint& point : configuration.points) point.result.plan["goodput"] = "ttft:500 tpot:15";
-    EXPECT_THAT(common_goodput(all), ElementsAre("ttft:500", "tpot:15"));
+    EXPECT_THAT(common_limits(all, "goodput"), ElementsAre("ttft:500", "tpot:15"));
+    EXPECT_TRUE(common_limits(all, "slo").empty());
     all[0].points[0].result.plan["goodput"] = "ttft:400";
-    EXPECT_TRUE(common_goodput(all).empty());
+    EXPECT_TRUE(common_limits(all, "goodput").empty());
+}
+
+TEST(Choice, names_the_limits_of_a_run_that_it_missed_and_that_the_report_does_not_judge) {
+    RunResult run = sample::run(16);
+    run.plan["slo"] = "ttft_p99:45, e2e:100000";
+    run.slo = slo_results(run, parse_slos(slo_texts_in(run.plan["slo"])));
+    EXPECT_EQ(missed_own_slo(run, {}), "missed its own SLO ttft_p99:45");
+    EXPECT_EQ(missed_own_slo(run, {parse_slo("ttft:45")}), "missed its own SLO ttft_p99:45");
+    EXPECT_EQ(missed_own_slo(run, {parse_slo("ttft_p99:800")}), "") << "the report judges it by this limit";
+    EXPECT_EQ(missed_own_slo(sample::run(16), {}), "");
+}
+
+TEST(Choice, names_a_configuration_whose_answers_are_certainly_better) {
+    auto all = configurations();
+    all[0].quality = Quality{.8, 1000, {.774, .824}, "q"};
+    all[1].quality = Quality{.6, 1000, {.569, .63}, "q"};
+    ChoiceTable table = choices(all, {}, {});
+    mark_worse_answers(table, all);
+    EXPECT_EQ(table.ranked[0].worse_than, "fast and dear (80.0 % right)");
+    EXPECT_EQ(table.ranked[1].worse_than, "");
+    all[1].quality->ci95.high = .78;
+    table = choices(all, {}, {});
+    mark_worse_answers(table, all);
+    EXPECT_EQ(table.ranked[0].worse_than, "") << "the intervals overlap";
 }
 
 }  // namespace

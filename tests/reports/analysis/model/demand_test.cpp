@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/result/figures.h"
+#include "reports/analysis/model/choice.h"
 #include "reports/analysis/sections/sections.h"
 #include "tests/reports/sample_report.h"
 
@@ -72,6 +73,24 @@ TEST(Demand, says_that_the_answers_of_other_formats_are_not_compared) {
     EXPECT_THAT(demand_sentence(model), HasSubstr("how well they answer is not compared"));
     model.demand->asked.quality_equal = true;
     EXPECT_THAT(demand_sentence(model), Not(HasSubstr("how well they answer")));
+}
+
+TEST(Demand, says_that_the_answers_of_the_cheapest_are_certainly_worse) {
+    ReportModel model;
+    model.configurations = two_that_differ();
+    model.configurations[0].quality = Quality{.8, 1000, {.774, .824}, "q"};
+    model.configurations[1].quality = Quality{.6, 1000, {.569, .63}, "q"};
+    model.choice = choices_of(model.configurations, kSlos, {"tpot_p90:25"});
+    mark_worse_answers(model.choice, model.configurations);
+    model.demand = demand_of(model.configurations, kSlos, {.requests_per_s = 20});
+    EXPECT_EQ(
+        demand_title(model),
+        "20.0 req/s need 5 × slow and cheap, whose answers (60.0 % right) are certainly worse than those "
+        "of fast and dear (80.0 % right), $3,600 per month");
+    const Section section = demand_sections(model).at(0);
+    const Table& table = std::get<Table>(section.blocks.at(1).content);
+    EXPECT_THAT(table.rows.at(0).back(), HasSubstr("answers certainly worse than those of fast and dear"));
+    EXPECT_THAT(table.rows.at(1).back(), Not(HasSubstr("worse")));
 }
 
 TEST(Demand, a_reserve_needs_more_deployments) {

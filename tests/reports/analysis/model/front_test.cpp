@@ -137,8 +137,16 @@ TEST(Front, DoesNotHoldWhatHasNoPriceAgainstWhatHasOne) {
     for (const bool anyway : {false, true}) {
         const FrontNote note = place_on_fronts(all, {.anyway = anyway});
         EXPECT_TRUE(all[1].points[0].on_front);
-        EXPECT_THAT(note.separate, Contains(HasSubstr("B has no price")));
+        EXPECT_THAT(note.separate, ElementsAre("B has no price, and A has one, so they do not share a front "
+                                               "in dollars."));
     }
+    std::vector<Configuration> swapped{all[1], all[0]};
+    EXPECT_THAT(place_on_fronts(swapped, {}).separate,
+                ElementsAre("B has no price, and A has one, so they do not share a front in dollars."));
+    std::vector<Configuration> both{all[1], all[1]};
+    both[0].title = both[0].name = "C";
+    EXPECT_THAT(place_on_fronts(both, {}).separate,
+                ElementsAre("Neither C nor B has a price, so they do not share a front in dollars."));
     place_on_fronts(all, {.y = front_y_named("tokens_per_s_per_gpu")});
     EXPECT_EQ(all[1].points[0].why_not, "dominated by c=8 on A");
 }
@@ -180,7 +188,10 @@ TEST(Front, AnUncertifiedPointDominatesNoneOfAnotherConfiguration) {
     place_on_fronts(all, {});
     EXPECT_EQ(all[0].points[1].why_not, "dominated by c=8");
     EXPECT_TRUE(all[1].points[0].on_front);
-    place_on_fronts(all, {.anyway = true});
+    EXPECT_THAT(
+        place_on_fronts(all, {.anyway = true}).separate,
+        ElementsAre("A run whose percentile is not certified dominates runs of other configurations too "
+                    "(--anyway)."));
     EXPECT_FALSE(all[1].points[0].on_front);
 }
 
