@@ -725,12 +725,13 @@ void require_valid(const SweepFile& file, const std::string& continuing) {
         if (lost.empty()) lost = point.error;
     }
     if (pending > 0) {
+        const std::size_t left = pending + failed.size();
         const auto meeting = file.options.find("rendezvous");
         const bool divided = meeting != file.options.end() && !meeting->second.empty();
-        throw RuntimeError(fmt::format("{}interrupted with {} points to go; this command{} measures them: {}",
-                                       lost.empty() ? "" : lost + "; ", pending + failed.size(),
+        throw RuntimeError(fmt::format("{} with {} point{} to go; this command{} measures {}: {}",
+                                       lost.empty() ? "interrupted" : lost + ",", left, left == 1 ? "" : "s",
                                        divided ? ", on every process with its own --shard," : "",
-                                       continuing));
+                                       left == 1 ? "it" : "them", continuing));
     }
     if (!failed.empty()) {
         throw RuntimeError(fmt::format(

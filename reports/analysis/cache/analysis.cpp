@@ -423,7 +423,6 @@ struct LeastLength {
     std::int64_t unused_prefix = 0;  ///< longest prefix of which nothing was found
     double unused_tokens = 0;        ///< mean length of its prompts
     double used_tokens = 0;          ///< mean length of the shortest prompts that were found
-    double used_share = 0;           ///< lowest share of the possible hits that these or longer prompts made
 };
 
 /// The hits of the warm and the primed prompts with one prefix length.
@@ -456,21 +455,16 @@ std::map<std::int64_t, PrefixHits> hits_by_prefix(std::span<const CacheSample> s
 /// and a round later. Neither several replicas nor a full cache does that.
 std::optional<LeastLength> least_length_of(std::span<const CacheSample> samples) {
     LeastLength least;
-    std::optional<double> lowest_share;
     for (const auto& [prefix, hits] : hits_by_prefix(samples)) {
-        if (!lowest_share && hits.lie_within(-kInfinity, kNearlyNone)) {
+        if (least.used_tokens == 0 && hits.lie_within(-kInfinity, kNearlyNone)) {
             least.unused_prefix = prefix;
             least.unused_tokens = hits.mean_length();
             continue;
         }
         if (least.unused_prefix == 0 || !hits.lie_within(kNearlyAll, kInfinity)) return std::nullopt;
-        if (!lowest_share) least.used_tokens = hits.mean_length();
-        const double share = std::min(*hits.warm.share(), *hits.primed.share());
-        lowest_share = std::min(lowest_share.value_or(share), share);
+        if (least.used_tokens == 0) least.used_tokens = hits.mean_length();
     }
-    if (!lowest_share) return std::nullopt;
-    least.used_share = *lowest_share;
-    return least;
+    return least.used_tokens > 0 ? std::optional(least) : std::nullopt;
 }
 
 void add_least_length(const LeastLength& least, std::vector<CacheVerdict>& verdicts) {
@@ -482,8 +476,7 @@ void add_least_length(const LeastLength& least, std::vector<CacheVerdict>& verdi
                      least.unused_tokens, least.used_tokens),
          fmt::format("of the tokens that repeat, less than {} came from the cache in prompts of up to {:.0f} "
                      "tokens, and at least {} from {:.0f} tokens on",
-                     percent(kNearlyNone), least.unused_tokens, percent(least.used_share),
-                     least.used_tokens)});
+                     percent(kNearlyNone), least.unused_tokens, percent(kNearlyAll), least.used_tokens)});
 }
 
 void add_contamination(std::span<const CacheSample> samples, std::vector<CacheVerdict>& verdicts) {

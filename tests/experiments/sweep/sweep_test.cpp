@@ -416,15 +416,15 @@ TEST(RequireValidSweep, throws_what_a_sweep_deserves) {
     file.points.resize(2);
     file.points[0].state = PointState::done;
     EXPECT_THAT([&] { require_valid(file, "paretoken sweep X --out runs/a"); },
-                ::testing::ThrowsMessage<RuntimeError>(HasSubstr(
-                    "interrupted with 1 points to go; this command measures them: paretoken sweep X "
-                    "--out runs/a")));
+                ::testing::ThrowsMessage<RuntimeError>(
+                    HasSubstr("interrupted with 1 point to go; this command measures it: paretoken sweep X "
+                              "--out runs/a")));
     file.options["rendezvous"] = "host:9000";
     file.points[1].error = "shard 1 of 2 is missing";
     EXPECT_THAT([&] { require_valid(file, "paretoken sweep X"); },
-                ::testing::ThrowsMessage<RuntimeError>(
-                    HasSubstr("shard 1 of 2 is missing; interrupted with 1 points to go; this command, on "
-                              "every process with its own --shard, measures them: paretoken sweep X")));
+                ::testing::ThrowsMessage<RuntimeError>(HasSubstr(
+                    "shard 1 of 2 is missing, with 1 point to go; this command, on every process with "
+                    "its own --shard, measures it: paretoken sweep X")));
     file.points[1].error.clear();
     file.points[1].state = PointState::done;
     EXPECT_NO_THROW(require_valid(file, "runs"));
