@@ -424,6 +424,9 @@ struct ShardResult {
     bool ended = true;                 ///< false: it was killed or interrupted, so that requests are missing
     Verdict verdict = Verdict::valid;  ///< verdict on its client and its host alone
     std::string reason = {};           ///< gravest reason of this verdict
+    /// The largest share of a headline figure by which its client may have made it worse
+    /// (core/validity/instrument.h).
+    double client_part = 0;
 
     bool operator==(const ShardResult&) const = default;
 };

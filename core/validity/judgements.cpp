@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <string>
 #include <string_view>
@@ -155,23 +154,11 @@ std::optional<Reason> part_of(const RunResult& run, const ValidityOptions& optio
                               options.part)};
 }
 
-/// Returns the first percentage in a text, as a number; 0 if it has none.
-double percentage_in(std::string_view text) {
-    const std::size_t end = text.find(" %");
-    if (end == std::string_view::npos || end == 0) return 0;
-    const std::size_t before = text.find_last_not_of("0123456789.", end - 1);
-    const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
-    double value = 0;
-    std::from_chars(text.data() + begin, text.data() + end, value);
-    return value;
-}
-
 /// Returns a reason if the client or the host of one of several processes was the bottleneck. Of several
-/// shards with one verdict, it names the one with the largest percentage in its reason.
+/// shards with one verdict, it names the one whose client may have been late by most.
 std::optional<Reason> shards_of(const RunResult& run, const ValidityOptions& options) {
-    const auto worst = std::ranges::max_element(run.shards, {}, [](const ShardResult& shard) {
-        return std::pair(shard.verdict, percentage_in(shard.reason));
-    });
+    const auto worst = std::ranges::max_element(
+        run.shards, {}, [](const ShardResult& shard) { return std::pair(shard.verdict, shard.client_part); });
     if (worst == run.shards.end() || worst->verdict == Verdict::valid) return std::nullopt;
     const auto also = std::ranges::count(run.shards, worst->verdict, &ShardResult::verdict);
     return Reason{

@@ -21,6 +21,7 @@
 #include "core/run/result_of.h"
 #include "core/run/union.h"
 #include "core/stable_sort.h"
+#include "core/validity/instrument.h"
 #include "core/validity/validity.h"
 #include "reports/files/events.h"
 #include "reports/files/file_io.h"
@@ -182,6 +183,7 @@ void judge_client(StoredRun& stored, ShardResult& result) {
     const auto events = std::exchange(stored.recorded.events, nullptr);  // they would only cost time
     const RunResult own = result_of(stored.recorded, stored.judging);
     stored.recorded.events = events;
+    result.client_part = largest_instrument_part(own).part;
     for (const Reason& reason : own.validity.reasons) {
         if (!is_of_host(reason.check) || reason.severity <= result.verdict) continue;
         result.verdict = reason.severity;

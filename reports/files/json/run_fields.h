@@ -179,7 +179,7 @@ void fields(auto& a, Is<ShardResult> auto& v) {
     PARETOKEN_FIELDS(a.required, v, requests, failed);
     a("clock_error_s", v.clock_error_s);
     PARETOKEN_FIELDS(a.required, v, ended, verdict);
-    a("reason", v.reason);
+    PARETOKEN_FIELDS(a, v, reason, client_part);
 }
 
 /// The fields of a run without the state and the schema, which decide whether these fields are read at all.
