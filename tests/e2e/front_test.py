@@ -224,6 +224,21 @@ class Fronts(Case):
             self.assertEqual(shown, [["p50"] * 3, ["p99"] * 3], "one percentile at a time, a colour for each configuration")
             self.assertEqual([entry for entry in browser.console() if entry["level"] == "SEVERE"], [])
 
+    def test_a_vertical_limit_shades_only_what_is_beyond_it(self):
+        sweep, page = self.directory / "sweep", self.directory / "report.html"
+        self.succeeds(paretoken("sweep", "sim:ideal?ttft=20ms&itl=10ms", "--virtual", "--concurrency", "1,4,16,64", "--isl", 128,
+                                "--osl", 32, "--num-prompts", 200, "--out", sweep))
+        self.succeeds(paretoken("report", sweep, "--gpu", "h100", "--out", page))
+        with Browser() as browser:
+            browser.open(page)
+            left, right = browser.evaluate(
+                "const chart = Chart.getChart('frontier'), area = chart.chartArea, scale = chart.currentDevicePixelRatio;"
+                "const shade = (x, part) => chart.ctx.getImageData(x * scale,"
+                " (area.top + part * (area.bottom - area.top)) * scale, 1, 1).data[3];"
+                "return [area.left + 5, area.right - 5].map(x => [.4, .47, .53, .61].map(part => shade(x, part)))")
+        self.assertIn(0, left, "the side of the runs")
+        self.assertNotIn(0, right)
+
 
 class History(Case):
     def test_the_runs_of_each_load_are_joined_by_their_dates(self):
@@ -310,7 +325,7 @@ class WhatIfs(Case):
     def test_arrivals_and_tools_keep_their_pace_in_an_estimate(self):
         page = self.directory / "report.html"
         for name, load in (("arrivals", ["--request-rate", 20, "--duration", "60s", "--isl", 512, "--osl", 128]),
-                           ("tools", ["--dataset", "agents:jobs=60,turns=6", "--concurrency", 6])):
+                           ("tools", ["--dataset", "agents:jobs=60,turns=12,fanout=0", "--concurrency", 6])):
             runs = {}
             for weights in ("bf16", "fp8"):
                 out = self.directory / name / weights

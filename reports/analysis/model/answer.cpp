@@ -34,12 +34,13 @@ bool is_faster(const LimitPoint& limit, const ReportPoint& point) {
     return limit.interactivity > kSame * point.interactivity.value_or(limit.interactivity);
 }
 
-/// How many requests are in flight at a limit and, if it is faster than was measured, what ends it.
+/// How many requests are in flight at a limit, and what ends it if it is not the speed per user.
 std::string at_how_many(const LimitPoint& limit, const ReportPoint& point, const AnswerInputs& inputs) {
     std::string text = fmt::format("{:.0f} requests in flight", limit.batch);
-    if (!is_faster(limit, point)) return text;
-    if (!inputs.most_in_memory) return text + ", the most for which this report computes it";
-    return limit.batch >= *inputs.most_in_memory ? text + ", as many as the memory holds" : text;
+    if (limit.batch == inputs.most_computed) return text + ", the most for which this report computes it";
+    return is_faster(limit, point) && limit.batch == inputs.most_in_memory
+               ? text + ", as many as the memory holds"
+               : text;
 }
 
 std::string what_the_hardware_could(const ReportPoint& point, const AnswerInputs& inputs) {

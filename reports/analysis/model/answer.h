@@ -25,8 +25,9 @@ struct AnswerInputs {
     std::optional<LimitPoint> without_slots = {};
     /// The most requests that the memory holds at once; absent if it is not known.
     std::optional<double> most_in_memory = {};
-    std::vector<Slo> slos;        ///< the limits that a usable point keeps
-    std::string worse_than = {};  ///< Choice::worse_than of the configuration
+    std::optional<double> most_computed = {};  ///< where the curve of the limit ends if that is not known
+    std::vector<Slo> slos;                     ///< the limits that a usable point keeps
+    std::string worse_than = {};               ///< Choice::worse_than of the configuration
 };
 
 /// A title for a report that says what it found: the first sentence of its search, if the report has the same

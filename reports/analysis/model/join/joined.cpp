@@ -204,6 +204,7 @@ AnswerInputs answer_inputs(const Configuration& configuration, const LimitInputs
     LimitInputs uncapped = inputs;
     uncapped.max_sequences.reset();
     answer.most_in_memory = batch_cap(uncapped, work);
+    if (!answer.most_in_memory) answer.most_computed = curve_end(configuration.points);
     if (!answer.floor || answer.floor->batch != inputs.max_sequences) return answer;
     answer.without_slots = at_this_speed(uncapped);
     if (answer.without_slots && answer.without_slots->batch < answer.floor->batch + 1)

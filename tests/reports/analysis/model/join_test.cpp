@@ -442,6 +442,8 @@ TEST(Join, HoldsAWindowAgainstTheSumsOfTheSameWindowWithinItsEdges) {
     EXPECT_NEAR(point.limit_tolerance.value(), 4 / 80.0, 1e-12);
     EXPECT_GT(*point.of_limit, 1);
     EXPECT_THAT(report().errors, IsEmpty());
+    EXPECT_THAT(report().answer,
+                HasSubstr("16 requests in flight, the most for which this report computes it"));
     bool stated = false;
     for (const SourcedTerm& term : report().limit_terms)
         stated = stated || (term.name.find("tolerance") != std::string::npos && term.value == 5);
