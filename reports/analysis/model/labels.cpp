@@ -134,7 +134,8 @@ bool holds_word(std::string_view text, std::string_view word) {
 
 /// The parts of a configuration's name, the most informative part first.
 std::vector<std::string> name_parts(const Configuration& configuration) {
-    return {configuration.hardware, configuration.model, text_of(configuration.labels, configuration.model),
+    const std::string named = configuration.hardware + " " + configuration.model;
+    return {configuration.hardware, configuration.model, text_of(configuration.labels, named),
             configuration.workload};
 }
 
