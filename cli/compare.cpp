@@ -117,9 +117,9 @@ void print_comparison(const reports::ResultComparison& comparison,
         print("\n{}", reports::text_of(table_of(load, sides.size())));
     print("\n");
     if (std::ranges::any_of(comparison.loads, has_ratio_without_interval))
-        print("{}", reports::paragraph("A ratio has no interval where a run has too few requests for that of "
-                                       "the figure, or where another program reported the figure alone; "
-                                       "several runs of each side give every ratio one."));
+        print("{}", reports::paragraph("A ratio has no interval where a run has no steady window or too few "
+                                       "requests for that of the figure, or where another program reported "
+                                       "the figure alone; several runs of each side give every ratio one."));
     for (const reports::LoadComparison& load : comparison.loads)
         for (const std::string& sentence : load.sentences)
             print("{}", reports::paragraph(reports::printable(sentence)));

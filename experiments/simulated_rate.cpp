@@ -45,8 +45,8 @@ Spec requests_of(const reports::SimulatedLoad& load) {
              {"osl", osl}}};
 }
 
-/// Enough requests for a steady state, and fewer rounds of very many requests in flight. In an open loop, ten
-/// minutes show a queue that grows.
+/// Enough requests for a steady state, and fewer rounds of very many requests in flight. In an open loop, a
+/// queue has ten minutes to grow, or at high rates the time of the largest number of requests.
 std::uint64_t enough_requests(double in_flight, std::optional<double> arrivals_per_s) {
     constexpr double kRounds = 16;
     constexpr double kFewRounds = 4;

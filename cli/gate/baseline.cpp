@@ -60,8 +60,8 @@ std::vector<fs::path> earlier_runs(const reports::GateReport& report, const fs::
         if (!reports::has_result(note.directory) ||
             reports::read_run_directory(note.directory).provenance.started_at != note.started_at)
             throw UsageError(fmt::format(
-                "{}: the candidate's run {} is not there any more, seen from this directory; give "
-                "the directories of the runs",
+                "{}: the candidate's run {} cannot be read from this directory; give the runs themselves: "
+                "paretoken baseline update NAME RUN…",
                 file.string(), note.directory));
         runs.emplace_back(note.directory);
     }

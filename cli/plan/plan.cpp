@@ -522,8 +522,9 @@ void plan(const PlanCommand& command) {
                     [&](std::size_t i) { search(plan.cells[i], resolved, demand, runs, interrupt.token()); });
             price(plan, command);
             size_fleets(plan, resolved, runs, interrupt.token());
-        } catch (const RuntimeError&) {
-            if (!interrupt.token().stop_requested()) throw;
+        } catch (const RuntimeError& error) {
+            // A search that is interrupted names a command that continues this search alone.
+            if (!std::string_view(error.what()).starts_with("interrupted")) throw;
             throw RuntimeError("interrupted; nothing was planned. The same command begins anew");
         }
     } else {

@@ -26,8 +26,9 @@ struct LoadMemory {
     double window_s = 0;     ///< length of the window
     double residence_s = 0;  ///< mean time of a request in the system
     double queue_s = 0;      ///< correlation time of the number in flight; 0 in a closed loop
-    /// The length that a window needs for intervals: in an open loop to show the variation of that number, in
-    /// a closed loop whose requests take very unequal times to hold enough rounds.
+    /// The length that a window needs. In an open loop it shows the variation of that number; a shorter
+    /// window decides no limit and has wider intervals (counted_share()). In a closed loop whose requests
+    /// take very unequal times it holds enough rounds; a shorter one has no interval.
     double enough_s = 0;
     /// The number of independent samples of the number in flight; low if the slots are nearly all taken,
     /// infinite if nothing shows that they are. Below 50 no series has more evidence; else it limits only the
@@ -50,8 +51,8 @@ struct LoadMemory {
     bool operator==(const LoadMemory&) const = default;
     bool decides() const { return window_s >= decides_s; }
     bool is_enough() const { return window_s > 0 && window_s >= enough_s; }
-    /// The part of an effective sample that counts for an interval: all of it if the window is long enough; in
-    /// the shorter window of an open loop the part of the needed length that it has, otherwise nothing.
+    /// The part of an effective sample that counts for an interval: all of it if the window is long enough;
+    /// in the shorter window of an open loop the part of the needed length that it has, otherwise nothing.
     double counted_share() const {
         if (is_enough()) return 1;
         return window_s > 0 && queue_s > 0 ? window_s / enough_s : 0;

@@ -329,6 +329,14 @@ SloFinding finding_on(const RunResult& result, const Slo& slo) {
     return {SloVerdict::within, false, held->value};
 }
 
+std::optional<double> times_to_certify(const RunResult& result, const MetricSummary& summary,
+                                       const PercentileValue& held) {
+    if (!(held.effective_n.value_or(0) > 0)) return std::nullopt;
+    const double rounds =
+        result.concurrency ? static_cast<double>(summary.n) / static_cast<double>(*result.concurrency) : 0;
+    return certifying(held.p) / std::max({*held.effective_n, rounds, 1.0});
+}
+
 // The fields below are those of the limited percentile (PercentileValue). There is no factor if the run is
 // not steady although it has twice as many independent values as certify the percentile: it is not their
 // number that is missing. The first of three cases that applies is used:
@@ -352,11 +360,9 @@ std::optional<double> times_enough(const RunResult& result, const Slo& slo) {
     const bool is_counted = held->effective_n && *held->effective_n > 0;
     if (!result.window.steady && is_counted && *held->effective_n >= 2 * certifying(held->p))
         return std::nullopt;
-    std::optional<double> for_any;
     const auto n = static_cast<double>(summary->n);
-    const double rounds = result.concurrency ? n / static_cast<double>(*result.concurrency) : 0;
-    if (is_counted)
-        for_any = std::max(kLeast, certifying(held->p) / std::max({*held->effective_n, rounds, 1.0}));
+    auto for_any = times_to_certify(result, *summary, *held);
+    if (for_any) for_any = std::max(kLeast, *for_any);
     if (!held->decided && held->enough_n && summary->n > 0) {
         const double for_interval = std::max(kLeast, static_cast<double>(*held->enough_n) / n);
         return for_any ? std::min(for_interval, *for_any) : for_interval;

@@ -68,6 +68,12 @@ struct SloFinding {
 /// intended start. `within` needs at least 20 requests, and as many as are in flight.
 SloFinding finding_on(const RunResult& result, const Slo& slo);
 
+/// Returns how many times as many independent values certify the percentile, at their present number: that of
+/// its effective sample, or of the rounds of a closed loop if these are more. Nothing if the effective sample
+/// is unknown or 0.
+std::optional<double> times_to_certify(const RunResult& result, const MetricSummary& summary,
+                                       const PercentileValue& held);
+
 /// Returns the factor by which the number of requests must probably grow until a finding is shown. Returns
 /// nothing if the result lacks the metric or the percentile.
 std::optional<double> times_enough(const RunResult& result, const Slo& slo);

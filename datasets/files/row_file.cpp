@@ -439,7 +439,8 @@ std::string RowFile::row(std::size_t index) const {
         const ssize_t n =
             ::pread(file_, text.data() + got, text.size() - got, static_cast<off_t>(begin + got));
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) cannot_read(path_);
+        if (n < 0)
+            throw RuntimeError(fmt::format("'{}' can no longer be read: {}", path_, std::strerror(errno)));
         if (n == 0) throw RuntimeError(fmt::format("'{}' became shorter while it was in use", path_));
         got += static_cast<std::size_t>(n);
     }

@@ -150,21 +150,21 @@ std::string early_end_of(const loadgen::ClassLoad& of) {
     if (!rows || *rows == 0) return {};
     constexpr std::string_view kRemedy =
         "nothing follows its last request; --concurrency or --request-rate begin with the first row again";
+    const std::string_view unit = of.dataset->has_jobs()            ? "jobs"
+                                  : of.dataset->has_conversations() ? "conversations"
+                                                                    : "requests";
     if (of.limits.requests && *of.limits.requests > *rows)
-        return fmt::format("--num-prompts {}: the trace is replayed at its times and has {} {}, and {}",
-                           *of.limits.requests, *rows,
-                           of.dataset->has_jobs()            ? "jobs"
-                           : of.dataset->has_conversations() ? "conversations"
-                                                             : "requests",
-                           kRemedy);
+        return fmt::format("{} {} are wanted; the trace is replayed at its times and has {} {}, and {}",
+                           *of.limits.requests, unit, *rows, unit, kRemedy);
+    // Later turns of jobs and conversations follow after the last one has begun.
+    if (!of.limits.duration || unit != "requests") return {};
     const Duration last = *of.dataset->recorded_time(*rows - 1) + of.arrivals.spread;
-    const double lasts_s =
-        seconds(last) * of.arrivals.time_scale - seconds(of.limits.warmup_duration.value_or(Duration{}));
-    if (of.limits.duration && lasts_s < kWell * seconds(*of.limits.duration))
-        return fmt::format("--duration {} s: the trace is replayed at its times and lasts {} s, and {}",
-                           number_text(seconds(*of.limits.duration)), number_text(std::max(0.0, lasts_s)),
-                           kRemedy);
-    return {};
+    const double lasts_s = seconds(last) * of.arrivals.time_scale;
+    const double wanted_s =
+        seconds(*of.limits.duration) + seconds(of.limits.warmup_duration.value_or(Duration{}));
+    if (lasts_s >= kWell * wanted_s) return {};
+    return fmt::format("{} s are wanted; the trace is replayed at its times and lasts {} s, and {}",
+                       number_text(wanted_s), number_text(lasts_s), kRemedy);
 }
 
 void warn_of(const Load& load, const Target& target, Watcher& watcher) {

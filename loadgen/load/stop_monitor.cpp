@@ -86,9 +86,9 @@ std::optional<std::string> divergence_of(const CourseOfLoad& course) {
     if (!(waits.late_s > 2 * waits.early_s) || !(waits.late_s - waits.early_s > left / offered / 4))
         return std::nullopt;
     return fmt::format(
-        "the server does not keep up: over {:.3g} s {:.3g} requests/s were offered and {:.3g} served, "
+        "the server does not keep up: over {} s {:.3g} requests/s were offered and {:.3g} served, "
         "and {:.0f} are due and not over",
-        half, offered, served / half, static_cast<double>(due.size()) - static_cast<double>(ended.size()));
+        number_text(half), offered, served / half, static_cast<double>(due.size()) - static_cast<double>(ended.size()));
 }
 
 StopMonitor::StopMonitor(StopMonitorOptions options) : options_(std::move(options)) {

@@ -13,7 +13,6 @@
 #include "core/result/metrics.h"
 #include "core/result/overload.h"
 #include "core/result/slo.h"
-#include "core/statistics.h"
 #include "core/text/model_name.h"
 #include "core/text/number_text.h"
 #include "core/text/validity_reasons.h"
@@ -109,28 +108,23 @@ bool is_uncertified(const MetricSummary& metric) {
     });
 }
 
-/// Returns how many times as many independent values the percentile needs to be certified; at most 1 if this
-/// is not known. A closed loop of few requests has a round of them as one independent value at least.
-double times_to_certify(const RunResult& result, const MetricSummary& metric, double p) {
+/// Returns how many times as many requests certify the percentile; at most 1 if this is not known.
+double times_needed(const RunResult& result, const MetricSummary& metric, double p) {
     const PercentileValue* const held = metric.at(p);
     if (held == nullptr || !held->value || held->certified) return 0;
-    const double rounds = result.concurrency ? static_cast<double>(result.counts.requests) /
-                                                   static_cast<double>(*result.concurrency)
-                                             : 0;
-    const double longer =
-        result.concurrency ? 0
-                           : static_cast<double>(held->enough_n.value_or(0)) / static_cast<double>(metric.n);
-    return std::max(longer, static_cast<double>(samples_to_certify(p)) /
-                                std::max({1.0, rounds, held->effective_n.value_or(0)}));
+    const double for_certificate = times_to_certify(result, metric, *held).value_or(0);
+    if (result.concurrency || !held->enough_n) return for_certificate;
+    return std::max(for_certificate, static_cast<double>(*held->enough_n) / static_cast<double>(metric.n));
 }
 
 /// "* too few requests: p95 needs about 4.3 times as many, p99 22 times"
 std::string legend_of_stars(const RunResult& result, const std::vector<const MetricSummary*>& shown) {
+    if (!result.window.steady) return "* not certified, because the run has no steady window";
     std::vector<std::string> needs;
     for (const double p : kShown) {
         double factor = 0;
         for (const MetricSummary* const metric : shown)
-            factor = std::max(factor, times_to_certify(result, *metric, p));
+            factor = std::max(factor, times_needed(result, *metric, p));
         if (factor <= 1) continue;
         needs.push_back(fmt::format("p{:g} {}{} times{}", 100 * p, needs.empty() ? "needs about " : "",
                                     significant(factor, 2), needs.empty() ? " as many" : ""));

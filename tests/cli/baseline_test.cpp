@@ -105,9 +105,9 @@ TEST_F(Baseline, takes_the_runs_that_were_measured_before_a_gate_that_passed) {
     const auto refusal = [&](const fs::path& gate) {
         return message_of<UsageError>([&] { printed({"update", "main", gate.string()}); });
     };
-    EXPECT_THAT(refusal(gate_of({run("r6")}, when)), HasSubstr("r6 is not there any more"))
+    EXPECT_THAT(refusal(gate_of({run("r6")}, when)), HasSubstr("r6 cannot be read from this directory"))
         << "another run is in its place";
-    EXPECT_THAT(refusal(gate_of({place_.path() / "r7"}, when)), HasSubstr("r7 is not there any more"));
+    EXPECT_THAT(refusal(gate_of({place_.path() / "r7"}, when)), HasSubstr("r7 cannot be read from this directory"));
     EXPECT_EQ(runs_of("main"), 3U);
 }
 

@@ -29,7 +29,7 @@ def masked(text, directory):
     text = re.sub(r"; warn: .*?; (?=DIR)|; VERDICT: .*?; (?=DIR)", "; ", text)
     text = re.sub(r"the client (keeps up|is late: p95 \S+ ms)", "the client …", text)
     text = re.sub(r"(?<![A-Za-z\d.])\d+(?:[.,:]\d+)*(?![\w-])|–(?= ms)|(?<= )∞", "9", text)
-    text = re.sub(r"(?m)^ +\* too few requests.*\n| \(9 % CI\)| \(9–9\)|(?<=9)\*| \(about 9 left\)", "", text)
+    text = re.sub(r"(?m)^ +\* (?:too few requests|not certified).*\n| \(9 % CI\)| \(9–9\)|(?<=9)\*| \(about 9 left\)", "", text)
     text = re.sub(r"(?<=\S)  +", "  ", text)
     # Runs in virtual time go on side by side, so that the lines of their progress come in any order.
     return re.sub(r"(?m)(?:^(?:\[|  c=).*\n)+", lambda found: "".join(sorted(found.group().splitlines(True))), text)

@@ -134,7 +134,7 @@ class Dataset(Case):
         self.assertFalse(out.exists())
         ran = self.succeeds(paretoken("run", "sim:ideal", "--virtual", "--dataset-path", self.trace(), "--num-prompts", 15,
                                       "--out", out))
-        self.assertIn("warning: --num-prompts 15: the trace is replayed at its times and has 12 requests", ran.stderr)
+        self.assertIn("warning: 15 requests are wanted; the trace is replayed at its times and has 12 requests", ran.stderr)
         self.assertEqual(len(request_lines(out)), 12)
 
     def test_a_table_of_unknown_columns_is_refused_with_columns_that_are_accepted(self):

@@ -101,7 +101,7 @@ class Import(Case):
         self.assertRegex(done.stdout, r"has a \d+ % longer\s+inter-token\s+latency")
         self.assertRegex(done.stdout, r"costs \d+ %\s+more")
         self.assertRegex(done.stdout, r"\d \((\d+\.\d+ to \d+\.\d+|no interval)\)\n")
-        reason = "A ratio has no interval where a run has too few requests"
+        reason = "A ratio has no interval where a run has no steady window"
         self.assertEqual("(no interval)" in done.stdout, reason in " ".join(done.stdout.split()))
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80)
         alone = paretoken("compare", a)

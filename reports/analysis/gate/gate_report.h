@@ -138,9 +138,9 @@ struct GateReport {
     bool operator==(const GateReport&) const = default;
 };
 
-/// Returns whether every metric is decided. Further pairs then have no use even if the verdict is
-/// inconclusive: every run of the candidate must certify a limit by itself, so that only longer runs can, and
-/// only a lower rate helps if the candidate does not keep up.
+/// Returns whether every metric is decided that must not stay undecided. Further pairs then have no use even
+/// if the verdict is inconclusive: every run of the candidate must certify a limit by itself, so that only
+/// longer runs can, and only a lower rate helps if the candidate does not keep up.
 bool metrics_are_decided(const GateReport& report);
 
 /// The number of runs of the candidate below which their spread is hardly known.

@@ -129,7 +129,7 @@ GatePolicy default_policy() {
         {.name = "itl_p50", .tolerance = .05},
         {.name = "e2e_p50", .tolerance = .05},
         {.name = "ttft_p95", .tolerance = .10, .floor = .002},
-        {.name = "tpot_p95", .tolerance = .10, .floor = .0002},  // an answer has ten tokens and more
+        {.name = "tpot_p95", .tolerance = .10, .floor = .0002},
         {.name = "stall_p95", .tolerance = .10, .floor = .002, .may_stay_undecided = true},
         {.name = "goodput_ratio", .tolerance = .05, .optional = true},
         {.name = "failures", .tolerance = .002},

@@ -650,6 +650,11 @@ std::string undecided_headline(const GateReport& report) {
     const auto undecided = std::ranges::count_if(report.rows, &GateRow::keeps_open);
     const auto first = std::ranges::find_if(report.rows, &GateRow::keeps_open);
     if (report.rows.empty()) return "INCONCLUSIVE: nothing could be compared.";
+    if (std::ranges::none_of(report.rows,
+                             [](const GateRow& row) { return row.verdict == GateVerdict::pass; }) &&
+        undecided == 0)
+        return fmt::format("INCONCLUSIVE: none of {} metric{} is decided.", report.rows.size(),
+                           report.rows.size() == 1 ? "" : "s");
     if (undecided == 0)
         return fmt::format(
             "INCONCLUSIVE: none of {} metrics is worse than its tolerance allows, but the candidate does not "

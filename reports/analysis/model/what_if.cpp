@@ -187,9 +187,10 @@ std::optional<Estimate> estimate_of(const ReportPoint& point, const MeasuredLoad
                             : change_by_limits(load, std::min(1.0, measured / here->output_tokens_per_s) *
                                                          same_batch->output_tokens_per_s / measured);
     if (!change) return {};
-    const double limit = change->in_flight == 1
-                             ? same_batch->output_tokens_per_s
-                             : limit_there(load.batch * change->in_flight)->output_tokens_per_s;
+    const auto limit_of_change =
+        change->in_flight == 1 ? same_batch : limit_there(load.batch * change->in_flight);
+    if (!limit_of_change) return {};
+    const double limit = limit_of_change->output_tokens_per_s;
     const bool arrivals_set_the_rate = load.arrivals_per_s && load.kept_up && change->keeps_up;
     const double within_limit = arrivals_set_the_rate ? 1 : std::min(1.0, limit / (measured * change->rate));
     Estimate estimate{.point = load.point,
@@ -249,7 +250,7 @@ std::string what_if_sentence(const ReportModel& model, const WhatIf& what_if) {
     if (chosen->simulated)
         return fmt::format("{} (estimated by simulated servers from what was measured on {})", text,
                            from.title);
-    return fmt::format("{} (estimated: {} % of the limit, as measured on {})", text,
+    return fmt::format("{} (estimated: {} % of the limit there, from what was measured on {})", text,
                        significant(chosen->of_limit * 100), from.title);
 }
 

@@ -130,7 +130,14 @@ void BaselineStore::update(const std::string& name, const std::vector<fs::path>&
     const StoreLock lock(root_);
     const StoredBaseline stored = find(name);
     std::vector<GateRun> all;
-    for (const fs::path& run : stored.runs) all.push_back(read_gate_run(run));
+    for (const fs::path& run : stored.runs) {
+        if (!has_result(run))
+            throw UsageError(
+                fmt::format("{} holds no result any more; `paretoken baseline save {} RUN… "
+                            "--overwrite` stores the baseline anew",
+                            run.string(), name));
+        all.push_back(read_gate_run(run));
+    }
     for (GateRun& run : valid_runs(runs)) {
         if (const auto found = all.empty() ? std::nullopt : other_work(all.front(), run))
             throw UsageError(

@@ -197,11 +197,11 @@ TEST_F(CustomFile, replayed_at_its_times_is_told_to_end_before_the_limits) {
         return early_end_of(load_of(plan_of(texts), {}, "").options.classes.front());
     };
     EXPECT_THAT(early_end({{"num_prompts", {"5"}}}),
-                AllOf(HasSubstr("--num-prompts 5"), HasSubstr("2 requests")));
+                AllOf(HasSubstr("5 requests are wanted"), HasSubstr("has 2 requests")));
     EXPECT_EQ(early_end({{"num_prompts", {"2"}}}), "");
     EXPECT_EQ(early_end({}), "");
     EXPECT_THAT(early_end({{"duration", {"20s"}}}),
-                AllOf(HasSubstr("--duration 20 s"), HasSubstr("lasts 10 s")));
+                AllOf(HasSubstr("20 s are wanted"), HasSubstr("lasts 10 s")));
     EXPECT_EQ(early_end({{"duration", {"10s"}}}), "");
     EXPECT_EQ(early_end({{"arrivals", {"constant:rate=1"}}, {"duration", {"20s"}}}), "");
 }

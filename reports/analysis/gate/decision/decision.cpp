@@ -259,7 +259,7 @@ void describe(JudgedMetric& judged, const MetricFinding& found, const Measured& 
         row.stored_to_decide = stored_to_decide(found, judged.between, measured, row.limit);
 }
 
-/// Takes a look. Returns whether no row keeps the gate open, or one failed.
+/// Takes a look. Returns whether a row failed, or one passed and no row keeps the gate open.
 bool take(const GatePolicy& policy, const Look& look, const GateInput& input,
           std::vector<JudgedMetric>& judged) {
     std::vector<MetricFinding> findings;
@@ -272,6 +272,7 @@ bool take(const GatePolicy& policy, const Look& look, const GateInput& input,
     const Measured measured{.policy = policy, .input = input, .look = look, .metrics = judged.size()};
     bool open = false;
     bool failed = false;
+    bool passed = false;
     for (std::size_t i = 0; i < judged.size(); ++i) {
         GateRow& row = judged[i].row;
         if (rejected[i]) {
@@ -287,9 +288,10 @@ bool take(const GatePolicy& policy, const Look& look, const GateInput& input,
         }
         describe(judged[i], findings[i], measured);
         failed = failed || row.verdict == GateVerdict::fail;
+        passed = passed || row.verdict == GateVerdict::pass;
         open = open || row.keeps_open();
     }
-    return failed || !open;
+    return failed || (!open && (passed || judged.empty()));
 }
 
 GateVerdict overall(std::span<const GateRow> rows) {

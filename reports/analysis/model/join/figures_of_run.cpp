@@ -38,11 +38,28 @@ std::optional<double> batch_of(const RunResult& result) {
     return {};
 }
 
+namespace {
+
+/// Returns whether jobs spend a part of their time in tools.
+bool pauses_in(const JobResults& jobs) {
+    constexpr double kHardlyAny = 0.02;
+    const auto mean_of = [&](const char* key) {
+        const MetricSummary* const metric = jobs.metric(key);
+        return metric == nullptr ? std::nullopt : metric->mean;
+    };
+    const auto whole = mean_of("job_time_s");
+    const auto busy = mean_of("job_busy_s");
+    return whole && busy && *busy < (1 - kHardlyAny) * *whole;
+}
+
+}  // namespace
+
 double pausing_of(const RunResult& result) {
     constexpr double kHardlyAny = 0.05;
     const auto in_flight = positive(result.throughput.at(figure::kMeanInFlight));
     // Without a steady window, slots of requests that do not pause are empty at the end of the run.
-    const bool may_pause = result.jobs || result.window.steady || result.plan.contains("think_time");
+    const bool may_pause = result.window.steady || result.plan.contains("think_time") ||
+                           (result.jobs && pauses_in(*result.jobs));
     const bool held_back =
         result.plan.contains("max_in_flight") || result.plan.contains("prefill_concurrency");
     if (result.open_loop() || !result.concurrency || !in_flight || !may_pause || held_back) return 0;

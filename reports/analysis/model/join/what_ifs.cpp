@@ -94,6 +94,9 @@ std::vector<MeasuredLoad> loads_of(const Configuration& configuration) {
         const ReportPoint& point = configuration.points[i];
         const auto batch = batch_of(point.result);
         if (!batch || !point.reached || point.result.validity.verdict == Verdict::invalid) continue;
+        // The rate that was asked for is that of jobs and conversations, whose requests are not known.
+        const bool has_turns = point.result.jobs || point.result.turns.size() > 1;
+        if (point.open_loop && has_turns && !kept_up(point.result)) continue;
         MeasuredLoad load{.point = i,
                           .work = work_of(point.result),
                           .batch = *batch,

@@ -523,7 +523,10 @@ TEST(Gate, passes_with_an_undecided_metric_if_the_policy_allows_it) {
     EXPECT_EQ(decided(strict, input).verdict, GateVerdict::inconclusive);
     GatePolicy nothing_else = default_policy();
     std::erase_if(nothing_else.metrics, [](const GateMetric& metric) { return metric.name != "stall_p95"; });
-    EXPECT_EQ(decided(nothing_else, input).verdict, GateVerdict::inconclusive) << "nothing was decided";
+    const GateReport undecided = decided(nothing_else, input);
+    EXPECT_EQ(undecided.verdict, GateVerdict::inconclusive);
+    EXPECT_EQ(undecided.pairs, 16U) << "the gate went on";
+    EXPECT_EQ(undecided.headline, "INCONCLUSIVE: none of 1 metric is decided.");
 }
 
 TEST(Gate, within_runs_uses_their_own_intervals_and_says_what_they_do_not_hold) {

@@ -264,7 +264,7 @@ TEST(WhatIf, of_a_run_goes_by_datasheet_price_and_card_and_is_on_no_front) {
     EXPECT_EQ(model.configurations.size(), 1U);
     EXPECT_EQ(model.configurations[0].points.size(), 2U);
     EXPECT_THAT(what_if_sentence(model, what_if),
-                AllOf(HasSubstr("estimated"), HasSubstr("of the limit, as measured on")));
+                AllOf(HasSubstr("estimated"), HasSubstr("of the limit there, from what was measured on")));
     JoinOptions simulating = asking("gpu=h100-sxm,tp=2,weights=fp8,kv=fp8");
     simulating.simulated_rate = [](const SimulatedLoad& load) {
         const bool is_there =
