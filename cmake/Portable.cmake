@@ -39,11 +39,11 @@ list(APPEND cold ${cold_files})
 foreach(file cli/main core/bytes core/evidence/evidence core/evidence/sequential core/evidence/steadiness core/evidence/unpaired
              core/formats core/nearest core/record/reported core/result/alerts core/result/figures core/result/metric_summary
              core/result/metrics core/result/overload core/result/rates core/result/rounds core/result/slo
-             core/result/summary core/result/window core/spec loadgen/advice loadgen/http/address loadgen/http/certificate_store loadgen/http/fetch
+             core/result/summary core/result/totals core/result/window core/spec loadgen/advice loadgen/http/address loadgen/http/certificate_store loadgen/http/fetch
              loadgen/http/message loadgen/http/tls loadgen/http/url loadgen/load/arrival loadgen/load/jobs loadgen/load/limits
              loadgen/load/mix loadgen/load/schedule loadgen/load/stop_monitor loadgen/protocol/body loadgen/protocol/model_list
-             loadgen/protocol/tokenize loadgen/route loadgen/run simulator/faults simulator/gzip
-             simulator/listener simulator/session_token simulator/tls simulator/truth)
+             loadgen/protocol/tokenize loadgen/route loadgen/run loadgen/virtual simulator/connection simulator/exchange simulator/faults simulator/gzip
+             simulator/listener simulator/server simulator/session_token simulator/socket simulator/tls simulator/truth)
     list(APPEND cold ${CMAKE_SOURCE_DIR}/${file}.cpp)
 endforeach()
 set_source_files_properties(${cold} PROPERTIES COMPILE_OPTIONS -Os SKIP_PRECOMPILE_HEADERS ON)

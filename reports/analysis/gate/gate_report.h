@@ -72,8 +72,12 @@ struct GateRow {
 
     bool operator==(const GateRow&) const = default;
 
-    /// Returns whether the gate cannot pass because this row is undecided.
-    bool keeps_open() const { return verdict == GateVerdict::inconclusive && !may_stay_undecided; }
+    /// Returns whether the gate cannot pass because this row is undecided. A row that may stay undecided
+    /// keeps it open if its whole 95 % interval is beyond the limit.
+    bool keeps_open() const {
+        const bool is_worse = ci95 && ci95->low > limit;
+        return verdict == GateVerdict::inconclusive && (is_worse || !may_stay_undecided);
+    }
 };
 
 /// The variation of a metric between sessions (days and hosts) in the baseline and earlier ones. It widens

@@ -23,7 +23,8 @@ struct GateMetric {
     double floor = 0;
     /// If it is false, a note says that a metric which neither side measured was not judged.
     bool optional = false;
-    /// Whether the gate passes although the metric is undecided. It fails the gate as any other.
+    /// Whether the gate passes although the metric is undecided, unless its whole 95 % interval is beyond the
+    /// limit. It fails the gate as any other.
     bool may_stay_undecided = false;
 
     bool operator==(const GateMetric&) const = default;

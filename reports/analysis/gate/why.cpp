@@ -292,7 +292,34 @@ std::string reason_of_one(std::string_view metric, std::string_view other, Found
                        metric, other, predicate(other_is), metric, cause, other, cause_of_both);
 }
 
+/// Returns the end of a sentence "Throughput is worse, but …" where neither TTFT nor ITL failed.
+std::string latency_predicates(std::span<const GateRow> rows) {
+    const Found ttft = ttft_of(rows);
+    const Found itl = itl_of(rows);
+    const auto is_within = [](Found found) { return found == Found::not_worse || found == Found::slightly; };
+    if (ttft == Found::not_worse && itl == Found::not_worse) return "neither TTFT nor ITL is";
+    if (is_within(ttft) && is_within(itl)) return "neither TTFT nor ITL is beyond its tolerance";
+    return fmt::format("TTFT {} and ITL {}", predicate(ttft), predicate(itl));
+}
+
+/// Returns the cause of longer gaps between tokens, beside `what_is_not` worse; empty if they are not worse.
+std::string stall_reason(std::span<const GateRow> rows, const GateInput& input,
+                         std::string_view what_is_not) {
+    const GateRow* const stall = row_named(rows, "stall_p95");
+    if (stall == nullptr || !is_worse(*stall) || lies_among_failures(*stall)) return "";
+    const std::string hits = lost_hits(input);
+    return fmt::format("The longest gaps between tokens are worse, but {}: {}.", what_is_not,
+                       !hits.empty() ? hits
+                                     : "the server pauses, for example because of preemption or because it "
+                                       "computes other prompts between decode steps");
+}
+
 std::string latency_reason(std::span<const GateRow> rows, const GateInput& input) {
+    const GateRow* const median = row_named(rows, "itl_p50");
+    if (median != nullptr && is_within_limit(*median) && itl_of(rows) == Found::worse)
+        if (std::string pauses = stall_reason(rows, input, "the median inter-token latency is not");
+            !pauses.empty())
+            return pauses;
     const Found ttft = ttft_of(rows);
     const Found itl = itl_of(rows);
     const std::string ttft_name = name_of_worse(rows, kTtft, "TTFT");
@@ -322,16 +349,6 @@ std::string latency_reason(std::span<const GateRow> rows, const GateInput& input
             itl_name);
     if (itl == Found::worse) return reason_of_one(itl_name, "TTFT", ttft, kCauseOfItl, kCauseOfBoth);
     return "";
-}
-
-/// Returns the end of a sentence "Throughput is worse, but …" where neither TTFT nor ITL failed.
-std::string latency_predicates(std::span<const GateRow> rows) {
-    const Found ttft = ttft_of(rows);
-    const Found itl = itl_of(rows);
-    const auto is_within = [](Found found) { return found == Found::not_worse || found == Found::slightly; };
-    if (ttft == Found::not_worse && itl == Found::not_worse) return "neither TTFT nor ITL is";
-    if (is_within(ttft) && is_within(itl)) return "neither TTFT nor ITL is beyond its tolerance";
-    return fmt::format("TTFT {} and ITL {}", predicate(ttft), predicate(itl));
 }
 
 /// The mean time of a request in seconds: TTFT and the time of its output tokens, of which there are
@@ -394,14 +411,8 @@ std::string other_reason(std::span<const GateRow> rows, const GateInput& input) 
     if (worse(rows, "output_length") || worse(rows, "finish_reasons"))
         return "Answers end at different places: the chat template, the end-of-text token, or the model is "
                "not the same.";
-    if (const GateRow* const stall = row_named(rows, "stall_p95");
-        stall != nullptr && is_worse(*stall) && !lies_among_failures(*stall)) {
-        const std::string hits = lost_hits(input);
-        return fmt::format("The longest gaps between tokens are worse, but {}: {}.", latency_predicates(rows),
-                           !hits.empty() ? hits
-                                         : "the server pauses, for example because of preemption or because "
-                                           "it computes other prompts between decode steps");
-    }
+    if (std::string pauses = stall_reason(rows, input, latency_predicates(rows)); !pauses.empty())
+        return pauses;
     if (std::string explained = explained_reason(rows, input); !explained.empty()) return explained;
     if (worse(rows, "output_tokens_per_s"))
         return fmt::format(
@@ -493,12 +504,13 @@ std::string shown_text(const GateReport& report) {
     const GateRow* widest = nullptr;
     std::size_t undecided = 0;
     for (const GateRow& row : report.rows) {
-        if (!row.keeps_open()) continue;
+        if (row.verdict != GateVerdict::inconclusive) continue;
         ++undecided;
         if (is_limit(row) || !row.shift) continue;
         if (row.points && *row.shift > row.limit && row.p_fail < kProbably) probably.push_back(&row);
         if (!row.ci95) continue;
         if (least_change(row) > 0) worse.push_back(&row);
+        if (!row.keeps_open()) continue;
         if (widest == nullptr || row.ci95->high / row.limit > widest->ci95->high / widest->limit)
             widest = &row;
     }
@@ -544,9 +556,15 @@ bool is_of_summaries(const GateReport& report) {
 /// the command that adds those of this gate.
 std::string stored_text(const GateReport& report) {
     constexpr std::uint64_t kKept = 20;  // by `baseline update`
-    const auto command = [](const std::string& more) {
+    const bool is_probably_worse = std::ranges::any_of(report.rows, [](const GateRow& row) {
+        return row.verdict == GateVerdict::inconclusive && row.ci95 && least_change(row) > 0;
+    });
+    const auto command = [&](const std::string& more) {
         return fmt::format(
-            "`paretoken baseline update NAME DIR --accept-inconclusive{}` adds those of this gate in DIR",
+            fmt::runtime(is_probably_worse
+                             ? "`paretoken baseline update NAME RUN…{}` adds runs of the baseline's build"
+                             : "`paretoken baseline update NAME DIR --accept-inconclusive{}` adds those "
+                               "of this gate in DIR"),
             more);
     };
     std::uint64_t needed = 0;

@@ -283,7 +283,7 @@ TEST(Validity, figures_above_the_whole_are_written_without_an_exponent) {
     run.workload.output_length = Asked{8, 8 + 8 * 1000};
     const auto validity = validity_of(run);
     ASSERT_EQ(checks_of(validity), std::vector<std::string>{"output_length"});
-    EXPECT_THAT(validity.reasons[0].text, HasSubstr("100000 % of what was asked for (limit 50 %)"));
+    EXPECT_THAT(validity.reasons[0].text, HasSubstr("1000 times what was asked for (limit 50 %)"));
 }
 
 TEST(Validity, follows_the_largest_share_of_failures_and_names_what_the_result_does_not_hold) {

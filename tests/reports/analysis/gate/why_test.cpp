@@ -96,6 +96,32 @@ TEST(GateWhy, says_of_a_metric_without_rows_that_it_is_not_judged) {
                            "judged: the server pauses"));
 }
 
+TEST(GateWhy, of_pauses_does_not_name_the_decode_step_if_the_median_is_not_worse) {
+    EXPECT_THAT(
+        why({row("stall_p95", kFail), row("tpot_p95", kFail), row("itl_p50", kPass), row("ttft_p50", kPass)}),
+        StartsWith("The longest gaps between tokens are worse, but the median inter-token latency is "
+                   "not: the server pauses"));
+}
+
+TEST(GateHeadline, of_an_undecided_gate_names_a_stall_that_is_beyond_its_tolerance) {
+    GateReport report{.verdict = GateVerdict::inconclusive,
+                      .rows = {row("itl_p50", kUndecided), row("stall_p95", kUndecided)}};
+    GateRow& stall = report.rows[1];
+    stall.may_stay_undecided = true;
+    EXPECT_FALSE(stall.keeps_open());
+    stall.title = "Longest stall, p95";
+    stall.shift = 1.9;
+    stall.limit = .1;
+    stall.ci95 = Interval{.7, 3.1};
+    EXPECT_TRUE(stall.keeps_open());
+    EXPECT_THAT(headline_of(report),
+                AllOf(HasSubstr("Longest stall, p95: probably"), HasSubstr("2 of 2 metrics")));
+    report.design = GateDesign::stored;
+    report.pairs = 6;
+    EXPECT_THAT(headline_of(report), AllOf(HasSubstr("adds runs of the baseline's build"),
+                                           Not(HasSubstr("--accept-inconclusive"))));
+}
+
 TEST(GateWhy, of_longer_gaps_names_the_prefix_cache_that_holds_less) {
     GateInput input;
     input.baseline.resize(1);
