@@ -272,10 +272,25 @@ bool has_run(const reports::SweepPoint& point) {
     return point.state == reports::PointState::done;
 }
 
+/// Prints what --quiet leaves of a sweep: the answer of its search, or how many of its points are valid.
+void print_verdict(const reports::SweepFile& file, const std::filesystem::path& directory) {
+    if (file.search) {
+        print("{}", reports::answer_lines(*file.search, file.axis));
+    } else {
+        const auto valid = std::ranges::count_if(file.points, [](const reports::SweepPoint& point) {
+            return has_run(point) && point.verdict != Verdict::invalid;
+        });
+        print("{} of {} points are measured and not invalid: {}\n", valid, file.points.size(),
+              directory.string());
+    }
+    std::fflush(stdout);
+}
+
 void show_table(const reports::SweepFile& file, const std::filesystem::path& directory,
                 const Presentation& shown) {
-    if (!shown.quiet || shown.json) print_sweep(file, directory, shown);
-    if (shown.quiet || shown.json) return;
+    if (shown.quiet && !shown.json) return print_verdict(file, directory);
+    print_sweep(file, directory, shown);
+    if (shown.json) return;
     if (std::ranges::any_of(file.points, has_run))
         print("  {:12}{}\n", "report", shell_line({"paretoken", "report", directory.string()}));
     if (file.search && !file.search->narrow.empty()) print("  {:12}{}\n", "continue", file.search->narrow);

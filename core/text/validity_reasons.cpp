@@ -16,8 +16,8 @@ constexpr std::string_view kLonger =
 constexpr std::array kReasons = {
     // The client and its host.
     ValidityReason{"instrument",
-                   "The client's own delays may have changed throughput or a headline time by more than 2 %, "
-                   "or a p99 or the goodput by more than 10 %.",
+                   "The client's own delays may have changed throughput, a median or a p95 by more than 2 % "
+                   "(warn) or 10 % (invalid), or a p99 or the goodput by more than 10 % (warn).",
                    kFreeTheHost},
     ValidityReason{"loop_lag", "Requests were sent late for the client's own reasons.", kFreeTheHost},
     ValidityReason{"refill_lag",

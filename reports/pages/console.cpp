@@ -475,7 +475,9 @@ SweepTable with_columns(std::span<const SweepPoint> points, std::vector<SweepCol
         std::vector<std::string> cells{short_label(point)};
         for (const SweepColumn& column : made.columns)
             cells.push_back(cell_of(column.value(point), column.scale));
-        cells.push_back(state_text(point, knee == point.load));
+        const bool is_last = std::ranges::none_of(
+            points, [&](const SweepPoint& other) { return other.load == point.load && &other > &point; });
+        cells.push_back(state_text(point, knee == point.load && is_last));
         made.table.rows.push_back(std::move(cells));
     }
     return made;
@@ -524,7 +526,7 @@ std::string sweep_legend(std::span<const SweepPoint> points, bool has_knee, cons
     if (any([](const SweepPoint& point) { return point.slo == SloVerdict::insufficient; }))
         texts.emplace_back("too few: too few requests to tell anything about the limits");
     if (any([](const SweepPoint& point) { return point.repeat > 1; }))
-        texts.emplace_back("#2: the second run of a load; ×8: with 8 times as many requests");
+        texts.emplace_back("#2: the second run of a load; ×4: with 4 times as many requests");
     const SweepTable shown = table_of(points, cost);
     if (shown.has(kCost)) texts.push_back(cost_legend(points, cost));
     if (shown.has(kPerUser) &&

@@ -121,8 +121,14 @@ const Field& field_named(std::string_view name, const Profile& profile) {
     const auto found = std::ranges::find_if(
         kFields, [&](const Field& field) { return field.name == name && applies(field, profile.timing); });
     if (found == std::end(kFields)) {
-        throw UsageError(fmt::format("profile {}: unknown field \"{}\"; its fields are {}", profile.name,
-                                     name, known_fields(profile.timing)));
+        const bool is_of_others =
+            std::ranges::any_of(kFields, [&](const Field& field) { return field.name == name; });
+        throw UsageError(fmt::format("profile {}: {} field \"{}\"{}; its fields are {}", profile.name,
+                                     is_of_others ? "it has no" : "unknown", name,
+                                     !is_of_others                     ? ""
+                                     : profile.timing == Timing::fixed ? ", which is one of simulated engines"
+                                                                       : ", which is one of ideal",
+                                     known_fields(profile.timing)));
     }
     return *found;
 }

@@ -48,6 +48,14 @@ class Sweep(Case):
         for label in ("c=1", "c=2", "c=4", "c=8"):
             self.assertIn(label, done.stdout)
 
+    def test_quiet_prints_the_answer_alone(self):
+        loads = ("sim:ideal", "--virtual", "--num-prompts", 40, "--isl", 16, "--osl", 8, "--quiet")
+        done = self.succeeds(paretoken("sweep", *loads, "--concurrency", "1,2", "--out", self.directory / "ladder"))
+        self.assertRegex(done.stdout, r"^2 of 2 points are measured and not invalid: \S+/ladder\n$")
+        done = self.succeeds(paretoken("sweep", *loads, "--search", "slo", "--slo", "ttft_p50:1000", "--out", self.directory / "search"))
+        self.assertIn("in flight is the highest load", " ".join(done.stdout.split()))
+        self.assertLessEqual(len(done.stdout.splitlines()), 4)
+
     def test_an_interrupted_sweep_goes_on_where_it_stopped(self):
         out = self.directory / "sweep"
         arguments = ["sweep", *LOAD, "--concurrency", "1,2,3,4", "--out", out]

@@ -13,6 +13,7 @@
 #include "core/result/metrics.h"
 #include "core/statistics.h"
 #include "core/text/natural_order.h"
+#include "reports/document/table.h"
 
 namespace paretoken::reports {
 namespace {
@@ -228,14 +229,21 @@ void add_differences(const std::vector<ComparedSide>& sides, std::vector<std::st
         {"prompt tokens per request",
          [](const RunResult& run) {
              const auto tokens = run.workload.achieved_input_tokens;
-             return tokens ? fmt::format("{:.3g}", *tokens) : std::string();
+             return tokens ? significant(*tokens) : std::string();
          }},
         {"output tokens per request",
          [](const RunResult& run) {
              const auto tokens = run.workload.achieved_output_tokens;
-             return tokens ? fmt::format("{:.3g}", *tokens) : std::string();
+             return tokens ? significant(*tokens) : std::string();
          }},
         {"host of the client", [](const RunResult& run) { return run.provenance.host; }},
+        {"verdict on the runs",
+         [](const RunResult& run) {
+             std::set<std::string> checks;
+             for (const Reason& reason : run.validity.reasons) checks.insert(reason.check);
+             return fmt::format("{}{}", name_of(run.validity.verdict),
+                                checks.empty() ? "" : fmt::format(" ({})", fmt::join(checks, ", ")));
+         }},
     };
     const auto add = [&](std::string_view name, const auto& of) {
         std::vector<std::string> texts;

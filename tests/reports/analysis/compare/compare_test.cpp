@@ -66,6 +66,15 @@ TEST(Compare, takes_only_loads_that_two_sides_have_and_leaves_out_invalid_runs_b
     EXPECT_THAT(comparison_of({{"a", {point(10, {}, 1)}}, {"b", {point(110)}}}).loads, IsEmpty());
 }
 
+TEST(Compare, names_the_verdicts_on_the_runs_if_they_differ) {
+    const ReportPoint valid = point(100);
+    ReportPoint warned = point(100);
+    warned.result.validity = {Verdict::warn, {{Verdict::warn, "foreign_load", "others load the server"}}};
+    EXPECT_THAT(comparison_of({{"a", {valid}}, {"b", {warned}}}).differences,
+                ElementsAre("verdict on the runs: valid | warn (foreign_load)"));
+    EXPECT_THAT(comparison_of({{"a", {valid}}, {"b", {valid}}}).differences, ::testing::IsEmpty());
+}
+
 TEST(Compare, names_differences_of_conditions_first) {
     ReportPoint other = point(100);
     other.result.provenance.model = "n";
