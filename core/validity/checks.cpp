@@ -83,14 +83,15 @@ Share clock_jump(const RunResult& run) {
     return relative(run.client.clock_jump_max_s, median_of(run, "ttft_s"), kLagFloor);
 }
 
-/// Returns the server's count of output tokens ÷ the sum over the run's requests; nothing if either is
-/// unknown or so small that an unfinished answer would matter.
+/// Returns the server's count of output tokens ÷ the sum over the run's requests; nothing if one is unknown,
+/// or both are so small that an unfinished answer would matter.
 Share counted_by_server(const RunResult& run) {
     constexpr double kFewest = 1000;
     if (!run.server) return std::nullopt;
     const auto asked = run.server->asked.find("generation_tokens");
     const auto made = run.server->whole_run.find("generation_tokens");
-    if (asked == run.server->asked.end() || made == run.server->whole_run.end() || asked->second < kFewest)
+    if (asked == run.server->asked.end() || made == run.server->whole_run.end() || !(asked->second > 0) ||
+        std::max(asked->second, made->second) < kFewest)
         return std::nullopt;
     return made->second / asked->second;
 }

@@ -87,6 +87,18 @@ TEST(Validity, a_closed_loop_is_judged_by_the_mean_of_its_refills_and_not_by_its
     EXPECT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"refill_lag"});
 }
 
+TEST(Validity, names_the_load_of_another_client_in_short_runs_too) {
+    auto run = clean_run();
+    run.server.emplace();
+    run.server->scrapes = 2;
+    run.server->asked = {{"generation_tokens", 600}};
+    run.server->whole_run = {{"generation_tokens", 10'400}};
+    ASSERT_EQ(checks_of(validity_of(run)), std::vector<std::string>{"foreign_load"});
+    EXPECT_THAT(validity_of(run).reasons[0].text, HasSubstr("16 times those of this run"));
+    run.server->whole_run = {{"generation_tokens", 900}};
+    EXPECT_EQ(validity_of(run), Validity{}) << "a few unfinished answers of others";
+}
+
 TEST(Validity, a_reason_names_the_figure_and_its_limit) {
     auto run = clean_run();
     run.client.loop_lag_p99_s = 0.0031;
