@@ -239,6 +239,7 @@ void add_differences(const std::vector<ComparedSide>& sides, std::vector<std::st
         {"host of the client", [](const RunResult& run) { return run.provenance.host; }},
         {"verdict on the runs",
          [](const RunResult& run) {
+             if (run.validity.verdict == Verdict::invalid) return std::string();  // it is left out by name
              std::set<std::string> checks;
              for (const Reason& reason : run.validity.reasons) checks.insert(reason.check);
              return fmt::format("{}{}", name_of(run.validity.verdict),

@@ -218,6 +218,15 @@ TEST(WhatIf, counts_slots_that_wait_for_tools_as_pauses) {
     run.window.steady = false;
     EXPECT_EQ(pausing_of(run), 0) << "slots are empty at the end";
     run.jobs.emplace();
+    EXPECT_EQ(pausing_of(run), 0) << "these jobs have no tools";
+    const auto add = [&](const std::string& key, double mean) {
+        MetricSummary metric;
+        metric.key = key;
+        metric.mean = mean;
+        run.jobs->metrics.push_back(metric);
+    };
+    add("job_time_s", 10);
+    add("job_busy_s", 6);
     EXPECT_EQ(pausing_of(run), 4);
     run.concurrency.reset();
     run.request_rate = 3;
