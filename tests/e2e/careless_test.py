@@ -162,18 +162,11 @@ class Files(Case):
         done = paretoken("run", *TINY[:2], "--dataset-path", self.prompts, "--num-prompts", 4, "--out", self.out)
         self.fails_clearly(done, 2, f"{self.prompts}:2", "16 MiB")
 
-    def test_a_pipe_that_nobody_writes_to_can_be_interrupted(self):
+    def test_a_pipe_is_refused_before_it_is_opened(self):
         os.mkfifo(self.prompts)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            command = [BINARY, "run", *TINY[:2], "--dataset-path", self.prompts, "--num-prompts", 4, "--out", self.out]
-            with self.subTest(number), started(command, env=environment(), stdout=subprocess.DEVNULL,
-                                               stderr=subprocess.PIPE, text=True) as process:
-                wait_until(self.out.exists, what="the start")
-                time.sleep(0.5)
-                process.send_signal(number)
-                _, stderr = process.communicate(timeout=10)
-                self.assertEqual(process.returncode, 130, stderr)
-                self.assertFalse(self.out.exists(), "nothing was measured, and nothing is left")
+        done = paretoken("run", *TINY[:2], "--dataset-path", self.prompts, "--num-prompts", 4, "--out", self.out, timeout=20)
+        self.fails_clearly(done, 2, "is not a regular file")
+        self.assertFalse(self.out.exists(), "nothing was measured, and nothing is left")
 
     def test_a_full_disk_leaves_the_summary_on_the_console(self):
         self.out.mkdir()

@@ -223,7 +223,7 @@ class Text(Case):
             with self.subTest(options):
                 self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", *options, "--out", self.directory / "none"), 2, *words)
         self.fails_clearly(paretoken("run", "sim:ideal", "--virtual", "--text", self.directory / "gone.txt", "--out",
-                                     self.directory / "none"), 3, "gone.txt")
+                                     self.directory / "none"), 2, "gone.txt", "check the path")
 
 
 if __name__ == "__main__":
