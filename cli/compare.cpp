@@ -103,6 +103,11 @@ reports::Table table_of(const reports::LoadComparison& load, std::size_t sides) 
     return table;
 }
 
+bool is_of_workload(const std::string& difference) {
+    return difference.starts_with("dataset: ") || difference.starts_with("prompt tokens ") ||
+           difference.starts_with("output tokens ");
+}
+
 void print_comparison(const reports::ResultComparison& comparison,
                       const std::vector<reports::ComparedSide>& sides) {
     for (std::size_t i = 0; i < sides.size(); ++i) {
@@ -123,9 +128,26 @@ void print_comparison(const reports::ResultComparison& comparison,
     for (const reports::LoadComparison& load : comparison.loads)
         for (const std::string& sentence : load.sentences)
             print("{}", reports::paragraph(reports::printable(sentence)));
+    if (std::ranges::any_of(comparison.differences, is_of_workload))
+        print("{}",
+              reports::paragraph("The workloads differ, so that these ratios do not compare the servers "
+                                 "alone."));
     print("{}", reports::paragraph(
                     "Intervals of single runs do not contain the variation between runs; `paretoken gate` "
                     "judges repeated runs."));
+}
+
+/// "A: 2.02 req/s; B: 4.04 req/s"
+std::string loads_of(const std::vector<reports::ComparedSide>& sides) {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+        std::vector<std::string> labels;
+        for (const reports::ReportPoint& point : sides[i].points)
+            if (std::ranges::find(labels, point.load_label) == labels.end())
+                labels.push_back(point.load_label);
+        texts.push_back(fmt::format("{}: {}", letter(i), fmt::join(labels, ", ")));
+    }
+    return reports::printable(fmt::format("{}", fmt::join(texts, "; ")));
 }
 
 void compare(const CompareCommand& command) {
@@ -150,9 +172,10 @@ void compare(const CompareCommand& command) {
     }
     const reports::ResultComparison comparison = reports::comparison_of(sides);
     if (comparison.loads.empty())
-        throw UsageError(
-            "the results have no load in common that was validly measured on two sides; `paretoken report` "
-            "shows them together");
+        throw UsageError(fmt::format(
+            "the results have no valid run of a load in common ({}); `paretoken report` shows them "
+            "together",
+            loads_of(sides)));
     print_comparison(comparison, sides);
 }
 

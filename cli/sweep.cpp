@@ -292,7 +292,7 @@ void show_table(const reports::SweepFile& file, const std::filesystem::path& dir
     print_sweep(file, directory, shown);
     if (shown.json) return;
     if (std::ranges::any_of(file.points, has_run))
-        print("  {:12}{}\n", "report", shell_line({"paretoken", "report", directory.string()}));
+        print("  {:12}{}\n", "report", shown.report_command(directory));
     if (file.search && !file.search->narrow.empty()) print("  {:12}{}\n", "continue", file.search->narrow);
     std::fflush(stdout);
 }

@@ -40,11 +40,20 @@ void add_presentation_options(CLI::App& command, Presentation& presentation, Sho
         ->excludes(verbose);
 }
 
+std::string Presentation::report_command(const std::filesystem::path& directory) const {
+    std::vector<std::string> words{"paretoken", "report", directory.string()};
+    if (!price.empty()) words.insert(words.end(), {"--price", price});
+    return shell_line(words);
+}
+
 void add_price_option(CLI::App& command, Presentation& presentation) {
     command
         .add_option_function<std::string>(
             "--price",
-            [&presentation](const std::string& price) { presentation.prices = {cards::price_card(price)}; },
+            [&presentation](const std::string& price) {
+                presentation.prices = {cards::price_card(price)};
+                presentation.price = price;
+            },
             "Price for the printed cost: dollars per GPU-hour (2.50), or a price card by its name or as "
             "a file [the ones that ship]")
         ->group("Output");
@@ -75,8 +84,9 @@ void print_run(const RunResult& result, const std::filesystem::path& directory, 
     }
     const bool is_valid = result.validity.verdict != Verdict::invalid;
     const bool is_shard = result.plan.contains("shard");
-    const std::string command = is_shard ? "merge" : is_valid ? "report" : "show";
-    std::string next = shell_line({"paretoken", command, directory.string()});
+    std::string next = shown.report_command(directory);
+    if (is_shard || !is_valid)
+        next = shell_line({"paretoken", is_shard ? "merge" : "show", directory.string()});
     if (is_shard) next += " OTHER-SHARDS --out WHOLE-RUN";
     if (!std::filesystem::exists(directory / reports::kRunFileName)) next.clear();  // on a full disk
     print("{}", reports::run_headline(result, reports::headline_cost(result, shown.prices), next, style));

@@ -18,6 +18,10 @@ struct Presentation {
     bool quiet = false;    ///< the verdict only, and no progress
     bool json = false;     ///< the result file on standard output, instead of text
     std::vector<cards::PriceCard> prices = cards::default_price_cards();  ///< for the cost of runs
+    std::string price = {};  ///< the text of --price; empty without it
+
+    /// Returns the command of a report on a directory, with the same price.
+    std::string report_command(const std::filesystem::path& directory) const;
 };
 
 enum class Shows { text, text_and_json };

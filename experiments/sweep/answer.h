@@ -28,6 +28,10 @@ bool is_within_although_spoiled(const RunResult& result, const std::vector<Slo>&
 /// is_within_although_spoiled().
 bool says_something(const RunResult& result, const std::vector<Slo>& slos);
 
+/// Returns whether the run misses limits, none of which is shown to be missed, and a check says that the
+/// client's host may have made its times longer.
+bool may_miss_by_host(const RunResult& result, const std::vector<Slo>& slos);
+
 /// Returns why the verdict on a run is missed: the server does not keep up, else the first SLO of `asked`
 /// that is missed, else too many requests fail.
 std::string binding_of(const RunResult& result, const LoadPlan& asked);

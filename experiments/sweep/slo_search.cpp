@@ -288,7 +288,8 @@ void require_something(const RunResult& result, const std::vector<Slo>& slos, co
                         : ""));
 }
 
-/// Measures the run of a step, and once more if the client's host spoiled it and it does not keep the limits.
+/// Measures the run of a step, and once more if it does not keep the limits and the client's host spoiled it,
+/// or may be why a limit is missed.
 /// Throws RuntimeError if it is interrupted.
 RunResult measured_step(const Target& target, const LoadPlan& asked, SweepFile& file, const SweepPoint& point,
                         const fs::path& directory, const Session& session) {
@@ -301,9 +302,10 @@ RunResult measured_step(const Target& target, const LoadPlan& asked, SweepFile& 
         return result;
     };
     RunResult result = measured();
-    if (says_something(result, slos) || !spoiled_by_instrument(result)) return result;
-    session.watcher.warn(
-        fmt::format("{} is measured again, because the client's host spoiled the run", point.load_label));
+    const bool is_spoiled = !says_something(result, slos) && spoiled_by_instrument(result);
+    if (!is_spoiled && !may_miss_by_host(result, slos)) return result;
+    session.watcher.warn(fmt::format("{} is measured again, because the client's host {}", point.load_label,
+                                     is_spoiled ? "spoiled the run" : "may be why a limit is missed"));
     return measured();
 }
 

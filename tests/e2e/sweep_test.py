@@ -52,7 +52,8 @@ class Sweep(Case):
         loads = ("sim:ideal", "--virtual", "--num-prompts", 40, "--isl", 16, "--osl", 8, "--quiet")
         done = self.succeeds(paretoken("sweep", *loads, "--concurrency", "1,2", "--out", self.directory / "ladder"))
         self.assertRegex(done.stdout, r"^2 of 2 points are measured and not invalid: \S+/ladder\n$")
-        done = self.succeeds(paretoken("sweep", *loads, "--search", "slo", "--slo", "ttft_p50:1000", "--out", self.directory / "search"))
+        done = paretoken("sweep", *loads, "--search", "slo", "--slo", "ttft_p50:1000", "--out", self.directory / "search")
+        self.assertIn(done.returncode, (0, 5), done.stderr)
         self.assertIn("in flight is the highest load", " ".join(done.stdout.split()))
         self.assertLessEqual(len(done.stdout.splitlines()), 4)
 

@@ -77,7 +77,7 @@ std::string where_the_gap_goes(const Gap& gap, const AnswerInputs& inputs) {
         return "";
     constexpr double kMost = 0.5;
     const double beyond = gap.step_ms - gap.parts.front().ms.value_or(0);
-    return fmt::format("; of the time that a step takes beyond the limit, {} is {}",
+    return fmt::format("; of the time that a step of this load takes beyond its own limit, {} is {}",
                        certain_ms(gap, *part) > kMost * beyond ? "most" : "the largest part",
                        part->name == kResidualPart ? "not attributed" : part->name);
 }

@@ -86,6 +86,9 @@ std::string introduction(const ReportModel& model, bool priced) {
                   fmt::join(choice.slos, " and "),
                   choice.slos_from.empty() ? "" : fmt::format(", the limits of {}", choice.slos_from), best,
                   best);
+    text +=
+        fmt::format(" Of runs {}, it is the one that is fastest for a user.",
+                    priced ? "that cost at most 3 % more than the cheapest" : "within 3 % of the fastest");
     if (!priced)
         text += " No price is known, so the fastest is the one with the most output tokens per second.";
     if (choices_differ(model, &Configuration::workload))

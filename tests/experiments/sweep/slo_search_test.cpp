@@ -204,6 +204,23 @@ INSTANTIATE_TEST_SUITE_P(
                .option = "--max-time"}),
     [](const auto& of) { return std::string(of.param.name); });
 
+TEST(MayMissByHost, holds_for_a_miss_that_is_not_shown_beside_a_check_of_the_host) {
+    RunResult run;
+    run.counts.requests = run.counts.ok = run.counts.in_window = 100;
+    MetricSummary ttft;
+    ttft.key = "ttft_s";
+    ttft.n = 100;
+    ttft.percentiles = {{.p = .5, .value = .1}, {.p = .95, .value = .6}};
+    run.metrics = {ttft};
+    const std::vector<Slo> slos = {parse_slo("ttft_p95:500")};
+    EXPECT_FALSE(may_miss_by_host(run, slos));
+    run.validity = {Verdict::warn, {{Verdict::warn, "hiccups", "the host paused"}}};
+    EXPECT_TRUE(may_miss_by_host(run, slos));
+    EXPECT_FALSE(may_miss_by_host(run, {parse_slo("ttft_p95:700")})) << "it is within";
+    run.metrics.front().percentiles.front().value = .55;  // most requests are over the limit
+    EXPECT_FALSE(may_miss_by_host(run, slos)) << "it is shown";
+}
+
 TEST_F(VirtualSearch, gives_a_first_run_few_requests_and_a_part_of_the_time) {
     SloSearchPlan plan = plan_for({"ttft_p95:60"});
     plan.sweep.asked.stop = {};

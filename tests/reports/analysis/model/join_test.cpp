@@ -818,12 +818,16 @@ TEST(Answer, NamesThePartThatIsMostOfTheGapAndHowManyTheHardwareCouldServe) {
     const Configuration c = build_report({slow}, cpu_options()).configurations.front();
     const Gap& gap = c.points.front().gap.value();
     EXPECT_NEAR(gap.step_ms, 1e3 / 61, 1e-9);
-    EXPECT_THAT(c.answer,
-                HasSubstr("; of the time that a step takes beyond the limit, most is step overhead"));
+    EXPECT_THAT(
+        c.answer,
+        HasSubstr(
+            "; of the time that a step of this load takes beyond its own limit, most is step overhead"));
     EXPECT_THAT(c.answer, ::testing::ContainsRegex("limit is .[0-9.]+ with [0-9]+ requests in flight"));
     slow.result.provenance.simulator["step_s"] = 0;
-    EXPECT_THAT(build_report({slow}, cpu_options()).configurations.front().answer,
-                HasSubstr("; of the time that a step takes beyond the limit, most is not attributed"));
+    EXPECT_THAT(
+        build_report({slow}, cpu_options()).configurations.front().answer,
+        HasSubstr(
+            "; of the time that a step of this load takes beyond its own limit, most is not attributed"));
 }
 
 TEST(Answer, SaysWhatTheHardwareCouldDoWithMoreSlotsThanTheServerHas) {
@@ -833,11 +837,11 @@ TEST(Answer, SaysWhatTheHardwareCouldDoWithMoreSlotsThanTheServerHas) {
     const Configuration c = build_report({queued}, cpu_options()).configurations.front();
     const Gap& gap = c.points.front().gap.value();
     ASSERT_EQ(first_to_fix(gap)->name, kBatchPart);
-    EXPECT_THAT(
-        c.answer,
-        AllOf(HasSubstr("the limit with the server's 4 slots is "),
-              ::testing::ContainsRegex("the hardware could do .[0-9.]+ with [0-9]+ requests"),
-              HasSubstr("; of the time that a step takes beyond the limit, most is batch shortfall")));
+    EXPECT_THAT(c.answer,
+                AllOf(HasSubstr("the limit with the server's 4 slots is "),
+                      ::testing::ContainsRegex("the hardware could do .[0-9.]+ with [0-9]+ requests"),
+                      HasSubstr("; of the time that a step of this load takes beyond its own limit, most is "
+                                "batch shortfall")));
     EXPECT_THAT(gap.first_to_fix,
                 AllOf(StartsWith("batch shortfall"), HasSubstr("--max-num-seqs"), HasSubstr("has room for")));
 }
