@@ -227,9 +227,10 @@ std::string column_advice(std::string_view text) {
     const auto [names, values] = head_of_table(text);
     std::map<std::string_view, std::string> found;
     for (std::size_t i = 0; i < values.size(); ++i) {
-        const std::string shown = printable_line(names[i], kLongestKey);
+        const std::string_view heading = names[i];
+        const std::string shown = printable_line(heading, kLongestKey);
         const auto* const ours =
-            std::ranges::find_if(kNumberColumns, [&](const auto& of) { return has_word(names[i], of); });
+            std::ranges::find_if(kNumberColumns, [&](const auto& of) { return has_word(heading, of); });
         if (ours != kNumberColumns.end() && is_length(values[i]))
             found.emplace(ours->name, shown);
         else if (!is_length(values[i]) && seconds_of_time(values[i]))
@@ -254,12 +255,13 @@ std::optional<std::string> plain_columns(std::string_view text) {
     constexpr std::array<std::string_view, 3> kOutputs = {"output_tokens", "completion_tokens", "max_tokens"};
     const auto [names, values] = head_of_table(text);
     if (names.size() != 2) return std::nullopt;
-    const auto is_output = [&](std::size_t i) {
-        return std::ranges::find(kOutputs, names[i]) != kOutputs.end();
+    const auto is_output = [&](std::string_view name) {
+        return std::ranges::find(kOutputs, name) != kOutputs.end();
     };
-    const std::size_t output = is_output(0) ? 0 : 1;
+    const std::size_t output = is_output(names[0]) ? 0 : 1;
     const std::size_t input = 1 - output;
-    if (!is_output(output) || std::ranges::find(kInputs, names[input]) == kInputs.end()) return std::nullopt;
+    if (!is_output(names[output]) || std::ranges::find(kInputs, names[input]) == kInputs.end())
+        return std::nullopt;
     const bool are_texts = names[input] == "prompt" && (values.empty() || !is_length(values[input]));
     return fmt::format("columns:{}={},output_tokens={}", are_texts ? "prompt" : "input_tokens", names[input],
                        names[output]);

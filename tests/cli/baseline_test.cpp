@@ -32,7 +32,7 @@ using ::testing::HasSubstr;
 class Baseline : public ::testing::Test {
   protected:
     fs::path run(const std::string& name) {
-        const fs::path directory = place_.path() / name;
+        fs::path directory = place_.path() / name;
         fs::create_directories(directory);
         RunResult result = reports::sample::gate_run({}).result;
         result.provenance.run_id = name;
@@ -48,7 +48,7 @@ class Baseline : public ::testing::Test {
         for (const fs::path& run : candidate)
             report.runs.push_back(
                 {.of_candidate = true, .directory = run.string(), .started_at = started_at});
-        const fs::path directory = place_.path() / "gate";
+        fs::path directory = place_.path() / "gate";
         fs::create_directories(directory);
         reports::write_file_atomically(directory / reports::kGateFileName,
                                        reports::gate_json(report, std::nullopt));
@@ -107,7 +107,8 @@ TEST_F(Baseline, takes_the_runs_that_were_measured_before_a_gate_that_passed) {
     };
     EXPECT_THAT(refusal(gate_of({run("r6")}, when)), HasSubstr("r6 cannot be read from this directory"))
         << "another run is in its place";
-    EXPECT_THAT(refusal(gate_of({place_.path() / "r7"}, when)), HasSubstr("r7 cannot be read from this directory"));
+    EXPECT_THAT(refusal(gate_of({place_.path() / "r7"}, when)),
+                HasSubstr("r7 cannot be read from this directory"));
     EXPECT_EQ(runs_of("main"), 3U);
 }
 

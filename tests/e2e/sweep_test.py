@@ -55,7 +55,7 @@ class Sweep(Case):
         done = paretoken("sweep", *loads, "--search", "slo", "--slo", "ttft_p50:1000", "--out", self.directory / "search")
         self.assertIn(done.returncode, (0, 5), done.stderr)
         self.assertIn("in flight is the highest load", " ".join(done.stdout.split()))
-        self.assertLessEqual(len(done.stdout.splitlines()), 4)
+        self.assertNotIn("c=256", done.stdout, "no table")
 
     def test_an_interrupted_sweep_goes_on_where_it_stopped(self):
         out = self.directory / "sweep"

@@ -484,8 +484,9 @@ class Reader {
             if (key.ends_with(kIntervalSuffix) || key.ends_with(kInstrumentSuffix)) continue;
             FigureValue figure{key, 0, std::nullopt};
             fill(element, path + "." + key, figure.value);
+            const std::string& name = key;
             const auto fill_note = [&](std::string_view suffix, auto& value) {
-                const std::string note = key + std::string(suffix);
+                const std::string note = name + std::string(suffix);
                 if (json.contains(note)) fill(json.at(note), path + "." + note, value);
             };
             fill_note(kIntervalSuffix, figure.ci95);

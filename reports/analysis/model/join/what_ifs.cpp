@@ -106,7 +106,7 @@ std::vector<MeasuredLoad> loads_of(const Configuration& configuration) {
         if (point.open_loop) load.arrivals_per_s = point.result.throughput.at(figure::kRequests);
         if (point.open_loop && !load.kept_up)
             load.arrivals_per_s = std::max(point.load, load.arrivals_per_s.value_or(0));
-        loads.push_back(std::move(load));
+        loads.push_back(load);
     }
     return loads;
 }
