@@ -132,9 +132,7 @@ constexpr std::array kMlperfAgentic{
              return Found{mean >= 355 && mean <= 475, fmt::format("{} on average", number_text(mean))};
          }},
     Rule{"salt", "after the system prompt, so that trajectories of a pass share it",
-         [](const RunResult& run) {
-             return has(run, "salt_prompts", "true");
-         }},
+         [](const RunResult& run) { return has(run, "salt_prompts", "true"); }},
     kComplete,
 };
 

@@ -88,7 +88,8 @@ std::optional<std::string> divergence_of(const CourseOfLoad& course) {
     return fmt::format(
         "the server does not keep up: over {} s {:.3g} requests/s were offered and {:.3g} served, "
         "and {:.0f} are due and not over",
-        number_text(half), offered, served / half, static_cast<double>(due.size()) - static_cast<double>(ended.size()));
+        number_text(half), offered, served / half,
+        static_cast<double>(due.size()) - static_cast<double>(ended.size()));
 }
 
 StopMonitor::StopMonitor(StopMonitorOptions options) : options_(std::move(options)) {

@@ -175,8 +175,9 @@ constexpr std::array kPaceRows = {
     PlanField{.name = "duration",
               .synonyms = "--benchmark-duration:aiperf --max-seconds:guidellm",
               .kind = load,
-              .help = "Time during which requests are started (30s, 5m); requests that are then in flight, or "
-                      "due and waiting for a slot of --concurrency, are followed to their end",
+              .help =
+                  "Time during which requests are started (30s, 5m); requests that are then in flight, or "
+                  "due and waiting for a slot of --concurrency, are followed to their end",
               .value = checked<above_zero, &LoadPlan::stop, &StopRules::duration>},
     PlanField{.name = "stop",
               .kind = load,
