@@ -103,11 +103,6 @@ reports::Table table_of(const reports::LoadComparison& load, std::size_t sides) 
     return table;
 }
 
-bool is_of_workload(const std::string& difference) {
-    return difference.starts_with("dataset: ") || difference.starts_with("prompt tokens ") ||
-           difference.starts_with("output tokens ");
-}
-
 void print_comparison(const reports::ResultComparison& comparison,
                       const std::vector<reports::ComparedSide>& sides) {
     for (std::size_t i = 0; i < sides.size(); ++i) {
@@ -128,7 +123,7 @@ void print_comparison(const reports::ResultComparison& comparison,
     for (const reports::LoadComparison& load : comparison.loads)
         for (const std::string& sentence : load.sentences)
             print("{}", reports::paragraph(reports::printable(sentence)));
-    if (std::ranges::any_of(comparison.differences, is_of_workload))
+    if (comparison.workloads_differ)
         print("{}",
               reports::paragraph("The workloads differ, so that these ratios do not compare the servers "
                                  "alone."));

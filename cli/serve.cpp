@@ -143,8 +143,7 @@ void add_serve(CLI::App& app) {
                 "such as llama3-70b/h200x2/fp8, llama3-8b/h100/int4 or llama3-8b/h100/awq (a quantization: "
                 "fp8, int8, int4, awq, nvfp4, mxfp4, q4_k and others); or a JSON file. Fields after a "
                 "? change it: \"ideal?ttft=20ms&itl=10ms\", \"llama3-8b-h100-fp8?step_s=3ms\" (each step of "
-                "the "
-                "engine takes that long besides its work, so that decoding is slower) or "
+                "the engine takes that long besides its work, so that decoding is slower) or "
                 "\"llama3-8b-h100-fp8?reasoning=64tok&speculative_tokens=3&acceptance=.7&hiccup=20ms/2s\"",
                 fmt::join(sim::profile_names(), ", ")))
         ->capture_default_str();

@@ -13,6 +13,7 @@
 #include "cli/console/presentation.h"
 #include "cli/console/print.h"
 #include "core/error.h"
+#include "core/text/lines.h"
 #include "reports/document/table.h"
 #include "reports/files/file_io.h"
 #include "reports/files/interop/definitions.h"
@@ -31,11 +32,7 @@ namespace fs = std::filesystem;
 /// Prints a page that an experiment left in its directory.
 void print_page(const fs::path& path) {
     const std::string text = reports::read_file(path);
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        print("{}\n", reports::printable(text.substr(begin, end - begin), 2000));
-        begin = end + 1;
-    }
+    for (const std::string_view line : lines_in(text)) print("{}\n", reports::printable(line, 2000));
 }
 
 /// Whether a directory has the result of a run, or its records: a run that was killed has no result.

@@ -382,10 +382,10 @@ reports::ServerFit fit_server(const FitOptions& options, const Invocation& invoc
         sim::Profile profile = sim::with_speeds(server.profile, factors);
         if (server.gpu && profile.request_s > 0 && speeds_of(server, profile).linear_share > 1.0) {
             // No GPU computes prompts so fast: this server begins a request at once.
-            sim::Profile prompt = server.profile;
-            prompt.request_s = 0;
-            factors = fit_to(prompt);
-            profile = sim::with_speeds(prompt, factors);
+            sim::Profile at_once = server.profile;
+            at_once.request_s = 0;
+            factors = fit_to(at_once);
+            profile = sim::with_speeds(at_once, factors);
         }
         constexpr double kAtBound = 1.001;
         if (server.gpu || factors.memory > least * kAtBound) return profile;

@@ -8,9 +8,9 @@
 
 namespace paretoken::experiments {
 
-/// Returns what a run in virtual time, in `directory`, measures; nothing if the model does
-/// not fit on the GPUs, they have no arithmetic for its weights, or requests are longer than its context.
-/// Throws RuntimeError when nothing can be written.
+/// Returns what a run in virtual time, in `directory`, measures; nothing if the model does not fit on the
+/// GPUs, they have no arithmetic for its weights, or requests are longer than its context. Throws
+/// RuntimeError when nothing can be written.
 std::optional<reports::SimulatedSpeed> simulated_rate(const reports::SimulatedLoad& load,
                                                       const std::filesystem::path& directory,
                                                       const Invocation& invocation);

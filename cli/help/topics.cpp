@@ -10,6 +10,7 @@
 #include "core/result/alerts.h"
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
+#include "core/text/lines.h"
 #include "core/text/validity_reasons.h"
 #include "datasets/catalog.h"
 #include "loadgen/load/arrival.h"
@@ -58,11 +59,7 @@ std::string loads(std::size_t width) {
 /// Returns lines as they are, so that they can be copied.
 std::string verbatim(std::string_view lines) {
     std::string text;
-    for (std::size_t begin = 0; begin < lines.size();) {
-        const std::size_t end = std::min(lines.find('\n', begin), lines.size());
-        text += fmt::format("    {}\n", lines.substr(begin, end - begin));
-        begin = end + 1;
-    }
+    for (const std::string_view line : lines_in(lines)) text += fmt::format("    {}\n", line);
     return text;
 }
 

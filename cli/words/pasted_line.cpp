@@ -10,6 +10,7 @@
 #include "cli/words/shell/known_values.h"
 #include "cli/words/shell/splitting.h"
 #include "core/error.h"
+#include "core/text/lines.h"
 
 namespace paretoken::cli {
 namespace {
@@ -17,10 +18,7 @@ namespace {
 /// Removes the "#" at the beginning of each line, if all lines are comments and have options.
 std::string without_comment_marks(std::string_view text) {
     std::string bare;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        std::string_view line = text.substr(begin, end - begin);
-        begin = end + 1;
+    for (std::string_view line : lines_in(text)) {
         line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
         if (!line.empty() && !line.starts_with('#')) return std::string(text);
         line.remove_prefix(std::min(line.find_first_not_of('#'), line.size()));

@@ -183,8 +183,7 @@ Row read_custom_row(std::string_view text, SecondsOf seconds_of, const RowPlace&
     if (messages != nullptr && messages->back().role == "assistant" && messages->back().fields.empty())
         row.remarks.emplace_back(
             "end with a message of the assistant, which is sent as the end of the prompt; leave it out if "
-            "the "
-            "server shall write it");
+            "the server shall write it");
     const auto has = [&](const char* name) {
         dom::element value;
         return !object[name].get(value) && !value.is_null();

@@ -135,16 +135,15 @@ bool says_something(const RunResult& result, const std::vector<Slo>& slos) {
 }
 
 bool may_miss_by_host(const RunResult& result, const std::vector<Slo>& slos) {
-    if (!kept_up(result)) return false;
-    const bool is_missed = std::ranges::any_of(
-        slos, [&](const Slo& slo) { return finding_on(result, slo).verdict == SloVerdict::missed; });
-    const bool is_shown = std::ranges::any_of(slos, [&](const Slo& slo) {
+    bool is_missed = false;
+    for (const Slo& slo : slos) {
         const SloFinding found = finding_on(result, slo);
-        return found.verdict == SloVerdict::missed && found.shown;
-    });
-    return is_missed && !is_shown && std::ranges::any_of(result.validity.reasons, [](const Reason& reason) {
-               return is_of_host(reason.check);
-           });
+        if (found.verdict != SloVerdict::missed) continue;
+        if (found.shown) return false;
+        is_missed = true;
+    }
+    return is_missed && std::ranges::any_of(result.validity.reasons,
+                                            [](const Reason& reason) { return is_of_host(reason.check); });
 }
 
 std::string binding_of(const RunResult& result, const LoadPlan& asked) {

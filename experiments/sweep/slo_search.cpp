@@ -289,8 +289,7 @@ void require_something(const RunResult& result, const std::vector<Slo>& slos, co
 }
 
 /// Measures the run of a step, and once more if it does not keep the limits and the client's host spoiled it,
-/// or may be why a limit is missed.
-/// Throws RuntimeError if it is interrupted.
+/// or may be why a limit is missed. Throws RuntimeError if it is interrupted.
 RunResult measured_step(const Target& target, const LoadPlan& asked, SweepFile& file, const SweepPoint& point,
                         const fs::path& directory, const Session& session) {
     const std::vector<Slo> slos = parse_slos(asked.slos);

@@ -15,6 +15,7 @@
 #include "core/result/figures.h"
 #include "core/result/metrics.h"
 #include "core/result/slo.h"
+#include "core/text/lines.h"
 #include "core/text/model_name.h"
 #include "core/text/number_text.h"
 #include "reports/analysis/model/search.h"
@@ -486,11 +487,7 @@ SweepTable with_columns(std::span<const SweepPoint> points, std::vector<SweepCol
 /// The columns of the longest line of a text.
 std::size_t width_of(std::string_view text) {
     std::size_t width = 0;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        width = std::max(width, display_width(text.substr(begin, end - begin)));
-        begin = end + 1;
-    }
+    for (const std::string_view line : lines_in(text)) width = std::max(width, display_width(line));
     return width;
 }
 

@@ -88,17 +88,13 @@ std::string cell_of(const MetricSummary& metric, double p, double scale) {
     const PercentileValue* const held = metric.at(p);
     if (held == nullptr) return "–";
     if (!held->value) return falls_among_failures(metric, p) ? "∞" : "–";
-    const auto with_digits = [&](int digits) {
-        return std::pair{significant(held->ci95->low * scale, digits),
-                         significant(held->ci95->high * scale, digits)};
-    };
-    std::pair<std::string, std::string> ends;
-    int digits = 3;
-    if (held->ci95) ends = with_digits(digits);
-    if (held->ci95 && ends.first == ends.second) ends = with_digits(++digits);
-    std::string text = significant(held->value, scale, digits) + (held->certified ? "" : "*");
-    if (held->ci95) text += fmt::format(" ({}–{})", ends.first, ends.second);
-    return text;
+    const std::string_view mark = held->certified ? "" : "*";
+    if (!held->ci95) return fmt::format("{}{}", significant(held->value, scale), mark);
+    const double low = held->ci95->low * scale;
+    const double high = held->ci95->high * scale;
+    const int digits = significant(low) == significant(high) ? 4 : 3;  // three may make the interval empty
+    return fmt::format("{}{} ({}–{})", significant(held->value, scale, digits), mark,
+                       significant(low, digits), significant(high, digits));
 }
 
 bool is_uncertified(const MetricSummary& metric) {

@@ -121,13 +121,11 @@ const Field& field_named(std::string_view name, const Profile& profile) {
     const auto found = std::ranges::find_if(
         kFields, [&](const Field& field) { return field.name == name && applies(field, profile.timing); });
     if (found == std::end(kFields)) {
-        const bool is_of_others =
-            std::ranges::any_of(kFields, [&](const Field& field) { return field.name == name; });
-        throw UsageError(fmt::format("profile {}: {} field \"{}\"{}; its fields are {}", profile.name,
-                                     is_of_others ? "it has no" : "unknown", name,
-                                     !is_of_others                     ? ""
-                                     : profile.timing == Timing::fixed ? ", which is one of simulated engines"
-                                                                       : ", which is one of ideal",
+        std::string what = fmt::format("unknown field \"{}\"", name);
+        if (std::ranges::find(kFields, name, &Field::name) != std::end(kFields))
+            what = fmt::format("it has no field \"{}\", which is one of {}", name,
+                               profile.timing == Timing::fixed ? "simulated engines" : "ideal");
+        throw UsageError(fmt::format("profile {}: {}; its fields are {}", profile.name, what,
                                      known_fields(profile.timing)));
     }
     return *found;

@@ -668,9 +668,9 @@ std::vector<CacheVerdict> verdicts_of(const CacheLevel& level, std::span<const C
                                       const std::string& engine) {
     std::vector<CacheVerdict> verdicts;
     const auto least = least_length_of(samples);
-    std::vector<CacheSample> used(samples.begin(), samples.end());
-    if (least)
-        std::erase_if(used, [&](const CacheSample& sample) { return sample.prefix <= least->unused_prefix; });
+    std::vector<CacheSample> used;  // of prompts that are long enough for the cache
+    for (const CacheSample& sample : samples)
+        if (!least || sample.prefix > least->unused_prefix) used.push_back(sample);
     if (tokens_of_arm(samples, "warm").told)
         verdicts.push_back(verdict_by_tokens(level, used, engine));
     else if (level.hits.server)

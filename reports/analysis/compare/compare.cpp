@@ -198,10 +198,11 @@ std::string joined_texts(const std::set<std::string, NaturalLess>& texts) {
 }
 
 /// Adds a sentence for each condition in which the sides differ.
-void add_differences(const std::vector<ComparedSide>& sides, std::vector<std::string>& differences) {
+void add_differences(const std::vector<ComparedSide>& sides, ResultComparison& comparison) {
     struct Condition {
         std::string_view name;
         std::string (*of)(const RunResult&);
+        bool of_workload = false;
     };
     static constexpr Condition kConditions[] = {
         {"measured by",
@@ -225,17 +226,19 @@ void add_differences(const std::vector<ComparedSide>& sides, std::vector<std::st
              return run.provenance.model_card ? run.provenance.model_card->kv : std::string();
          }},
         {"server", [](const RunResult& run) { return run.provenance.server_kind; }},
-        {"dataset", [](const RunResult& run) { return run.workload.dataset; }},
+        {"dataset", [](const RunResult& run) { return run.workload.dataset; }, true},
         {"prompt tokens per request",
          [](const RunResult& run) {
              const auto tokens = run.workload.achieved_input_tokens;
              return tokens ? significant(*tokens) : std::string();
-         }},
+         },
+         true},
         {"output tokens per request",
          [](const RunResult& run) {
              const auto tokens = run.workload.achieved_output_tokens;
              return tokens ? significant(*tokens) : std::string();
-         }},
+         },
+         true},
         {"host of the client", [](const RunResult& run) { return run.provenance.host; }},
         {"verdict on the runs",
          [](const RunResult& run) {
@@ -254,10 +257,13 @@ void add_differences(const std::vector<ComparedSide>& sides, std::vector<std::st
                 if (std::string text = of(point.result); !text.empty()) values.insert(std::move(text));
             texts.push_back(joined_texts(values));
         }
-        if (std::ranges::any_of(texts, [&](const std::string& text) { return text != texts.front(); }))
-            differences.push_back(fmt::format("{}: {}", name, fmt::join(texts, " | ")));
+        const bool differs =
+            std::ranges::any_of(texts, [&](const std::string& text) { return text != texts.front(); });
+        if (differs) comparison.differences.push_back(fmt::format("{}: {}", name, fmt::join(texts, " | ")));
+        return differs;
     };
-    for (const Condition& condition : kConditions) add(condition.name, condition.of);
+    for (const Condition& condition : kConditions)
+        if (add(condition.name, condition.of)) comparison.workloads_differ |= condition.of_workload;
     std::set<std::string> labels;
     for (const ComparedSide& side : sides)
         for (const ReportPoint& point : side.points)
@@ -273,7 +279,7 @@ void add_differences(const std::vector<ComparedSide>& sides, std::vector<std::st
 
 ResultComparison comparison_of(const std::vector<ComparedSide>& sides) {
     ResultComparison comparison;
-    add_differences(sides, comparison.differences);
+    add_differences(sides, comparison);
     std::map<std::pair<bool, double>, PointsOfSides> by_load;
     std::map<std::pair<bool, double>, std::string> labels;
     for (std::size_t i = 0; i < sides.size(); ++i)

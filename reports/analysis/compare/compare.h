@@ -45,6 +45,8 @@ struct LoadComparison {
 struct ResultComparison {
     std::vector<std::string> differences;  ///< differences of conditions, and what is wrong with a side
     std::vector<LoadComparison> loads;
+    bool workloads_differ =
+        false;  ///< whether the dataset or the lengths of requests are among the differences
 
     bool operator==(const ResultComparison&) const = default;
 };

@@ -560,12 +560,9 @@ std::string stored_text(const GateReport& report) {
         return row.verdict == GateVerdict::inconclusive && row.ci95 && least_change(row) > 0;
     });
     const auto command = [&](const std::string& more) {
-        return fmt::format(
-            fmt::runtime(is_probably_worse
-                             ? "`paretoken baseline update NAME RUN…{}` adds runs of the baseline's build"
-                             : "`paretoken baseline update NAME DIR --accept-inconclusive{}` adds those "
-                               "of this gate in DIR"),
-            more);
+        return fmt::format("`paretoken baseline update NAME {}{}` adds {}",
+                           is_probably_worse ? "RUN…" : "DIR --accept-inconclusive", more,
+                           is_probably_worse ? "runs of the baseline's build" : "those of this gate in DIR");
     };
     std::uint64_t needed = 0;
     for (const GateRow& row : report.rows) {
@@ -668,9 +665,7 @@ std::string undecided_headline(const GateReport& report) {
     const auto undecided = std::ranges::count_if(report.rows, &GateRow::keeps_open);
     const auto first = std::ranges::find_if(report.rows, &GateRow::keeps_open);
     if (report.rows.empty()) return "INCONCLUSIVE: nothing could be compared.";
-    if (std::ranges::none_of(report.rows,
-                             [](const GateRow& row) { return row.verdict == GateVerdict::pass; }) &&
-        undecided == 0)
+    if (undecided == 0 && std::ranges::count(report.rows, GateVerdict::pass, &GateRow::verdict) == 0)
         return fmt::format("INCONCLUSIVE: none of {} metric{} is decided.", report.rows.size(),
                            report.rows.size() == 1 ? "" : "s");
     if (undecided == 0)
